@@ -1,0 +1,83 @@
+"""The compiled part, seen from Python; its arithmetic has tests of its own in cas/native."""
+
+from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cas
+from cas._native import cpu_features, crc32c
+
+# The check value of the catalogue of CRCs, then RFC 3720, B.4.
+VECTORS = [
+    (b"", 0x00000000),
+    (b"123456789", 0xE3069283),
+    (bytes(32), 0x8A9136AA),
+    (b"\xff" * 32, 0x62A8AB43),
+    (bytes(range(32)), 0x46DD794E),
+    (bytes(reversed(range(32))), 0x113FDB5C),
+    (
+        bytes.fromhex("01c00000 00000000 00000000 00000000 14000000 00000400")
+        + bytes.fromhex("00000014 00000018 28000000 00000000 02000000 00000000"),
+        0xD9963A56,
+    ),
+]
+
+
+@pytest.mark.parametrize(("data", "expected"), VECTORS)
+def test_known_answers(data: bytes, expected: int) -> None:
+    assert expected == crc32c(data)
+
+
+@given(st.binary(max_size=200), st.integers(0, 200))
+def test_two_parts_give_what_the_whole_gives(data: bytes, cut: int) -> None:
+    assert crc32c(data) == crc32c(data[cut:], crc32c(data[:cut]))
+
+
+@given(st.binary(min_size=1, max_size=200), st.data())
+def test_a_flipped_bit_changes_it(data: bytes, draw: st.DataObject) -> None:
+    bit = draw.draw(st.integers(0, len(data) * 8 - 1))
+    other = bytearray(data)
+    other[bit // 8] ^= 1 << bit % 8
+    assert crc32c(data) != crc32c(other)
+
+
+@pytest.mark.parametrize("size", [9, 64 * 1024 - 1, 64 * 1024, 3_000_001])
+def test_every_kind_of_buffer(size: int) -> None:
+    data = bytes(i * 37 & 0xFF for i in range(251)) * (size // 251 + 1)
+    data = data[:size]
+    expected = crc32c(data)
+    assert expected == crc32c(bytearray(data))
+    assert expected == crc32c(memoryview(b"x" + data)[1:])
+    assert crc32c(data[::3]) == crc32c(memoryview(data)[::3])
+
+
+def test_threads_get_what_one_gets() -> None:
+    blocks = [bytes([i]) * 1_000_000 for i in range(16)]
+    with ThreadPoolExecutor(4) as pool:
+        assert [crc32c(block) for block in blocks] == list(pool.map(crc32c, blocks))
+
+
+@pytest.mark.parametrize("data", ["text", 5, [1, 2], None])
+def test_what_has_no_bytes_is_refused(data: object) -> None:
+    with pytest.raises(TypeError):
+        crc32c(data)  # type: ignore[arg-type]  # the point of the test
+
+
+@pytest.mark.parametrize("value", [-1, 2**32])
+def test_a_value_of_more_than_32_bits_is_refused(value: int) -> None:
+    with pytest.raises(OverflowError):
+        crc32c(b"", value)
+
+
+def test_cpu_features_are_named_as_the_kernel_names_them() -> None:
+    words = Path("/proc/cpuinfo").read_text().split()
+    assert {name: name in words for name in cpu_features()} == cpu_features()
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    """Which is the crate's: Cargo.toml has the other place that says it."""
+    assert cas.__version__ == metadata.version("cas-sync")
