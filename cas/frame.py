@@ -1,0 +1,124 @@
+"""Frames: chunks compressed together, the same bytes on the wire and on disk.
+
+A frame is one zstd frame (RFC 8878) with a window over all of it, at most `FRAME_LIMIT` plain
+bytes. About every `SEGMENT_SIZE` plain bytes the encoder flushes: that ends a *segment*, which can
+be decoded, hashed, stored and acknowledged as soon as those before it are here. A segment whose
+content does not compress is stored as it is (`Codec.PLAIN`), outside the zstd stream: it can be
+read without the others.
+
+The decoder is told each segment's plain size beforehand and asks zstd for exactly that many bytes,
+so that no input, however crafted, makes it produce more.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import zstandard
+
+from cas.errors import FormatError, LimitError
+
+FRAME_LIMIT = 32 * 2**20  # plain bytes
+WINDOW_LOG = 25
+SEGMENT_SIZE = 2**20  # plain bytes; a segment ends with the chunk that reaches it
+SEGMENT_PLAIN_LIMIT = 16 * 2**20
+SEGMENT_STORED_LIMIT = SEGMENT_PLAIN_LIMIT + 2**16
+SAMPLE_LEAST = 16 * 1024
+SAMPLE_SLICE = 4 * 1024
+SAMPLE_RATIO = 0.95  # what a sample must shrink to, to be worth compressing
+
+
+class Codec(IntEnum):
+    """How a segment's payload is stored."""
+
+    PLAIN = 0
+    ZSTD = 1
+
+
+class FrameEncoder:
+    """Compresses one frame, segment by segment. `level` is zstd's, 1 to 22."""
+
+    def __init__(self, level: int) -> None:
+        # Without long-distance matching: it took a third of the speed at level 3 for 1.5 % of
+        # the bytes, and gained nothing at level 9 and above, whose own tables reach far enough.
+        parameters = zstandard.ZstdCompressionParameters.from_level(level, window_log=WINDOW_LOG)
+        self._stream = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+        self.plain_size = 0
+
+    def segment(self, plain: list[bytes], *, last: bool) -> bytes:
+        """The payload of the next segment, holding `plain` end to end; `last` ends the frame."""
+        pieces = [self._stream.compress(chunk) for chunk in plain]
+        mode = zstandard.COMPRESSOBJ_FLUSH_FINISH if last else zstandard.COMPRESSOBJ_FLUSH_BLOCK
+        pieces.append(self._stream.flush(mode))
+        self.plain_size += sum(map(len, plain))
+        return b"".join(pieces)
+
+
+class FrameDecoder:
+    """Decodes the ZSTD segments of one frame, in order, each handed in once."""
+
+    def __init__(self) -> None:
+        self._input = _Feed()
+        decompressor = zstandard.ZstdDecompressor(max_window_size=2**WINDOW_LOG)
+        # Only its `read` is used, whatever the stub says.
+        self._stream = decompressor.stream_reader(self._input)  # type: ignore[arg-type]
+
+    def segment(self, payload: bytes | memoryview, plain_size: int) -> bytes:
+        """The `plain_size` bytes of the next segment; raises FormatError if there are fewer."""
+        if plain_size > SEGMENT_PLAIN_LIMIT:
+            raise LimitError(f"a segment of {plain_size} bytes is over its limit")
+        self._input.give(payload)
+        try:
+            plain = self._stream.read(plain_size)
+        except zstandard.ZstdError as error:
+            raise FormatError(f"a segment cannot be decompressed: {error}") from error
+        if len(plain) != plain_size:
+            raise FormatError(f"a segment holds {len(plain)} bytes instead of {plain_size}")
+        return plain
+
+
+class _Feed:
+    """The input of a zstd stream reader: what was given and not read yet."""
+
+    def __init__(self) -> None:
+        self._data: memoryview = memoryview(b"")
+
+    def give(self, payload: bytes | memoryview) -> None:
+        # Nothing of the last payload is left but at most the mark of an empty block: zstd
+        # stops reading as soon as it has the bytes asked for.
+        left = bytes(self._data)
+        self._data = memoryview(left + bytes(payload)) if left else memoryview(payload)
+
+    def read(self, size: int) -> bytes:
+        data, self._data = self._data[:size], self._data[size:]
+        return bytes(data)
+
+
+def is_compressible(chunk: bytes | memoryview) -> bool:
+    """Whether compressing `chunk` is worth its time, from four slices of 4 KiB at level 1."""
+    if len(chunk) < SAMPLE_LEAST:
+        return True
+    step = (len(chunk) - SAMPLE_SLICE) // 3
+    sample = b"".join(bytes(chunk[at : at + SAMPLE_SLICE]) for at in range(0, 3 * step + 1, step))
+    return len(_SAMPLER.compress(sample)) < SAMPLE_RATIO * len(sample)
+
+
+_SAMPLER = zstandard.ZstdCompressor(level=1)
+
+
+def compress_small(data: bytes, level: int = 12) -> bytes:
+    """`data` as one zstd frame that states its size: for messages and pages."""
+    return zstandard.ZstdCompressor(level=level).compress(data)
+
+
+def decompress_small(data: bytes, *, limit: int) -> bytes:
+    """What `compress_small` was given; raises LimitError before memory for more than `limit`."""
+    try:
+        size = zstandard.frame_content_size(data)
+        if size < 0 or size > limit:
+            raise LimitError(f"a compressed message of {size} bytes is over its limit of {limit}")
+        return zstandard.ZstdDecompressor(max_window_size=2**WINDOW_LOG).decompress(
+            data, allow_extra_data=False
+        )
+    except zstandard.ZstdError as error:
+        raise FormatError(f"compressed data cannot be read: {error}") from error
