@@ -1,5 +1,7 @@
 """The server for tests does what the tests that use it rely on."""
 
+import functools
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 from tests.real import processes
 from tests.real.sshd import Server, running_sshd
 from tests.real.users import banner_shell, throwaway_user
+from tests.tools.badlink import BadLink
 
 
 def test_a_command_runs_with_the_written_config(sshd: Server) -> None:
@@ -76,3 +79,14 @@ def test_a_shell_with_a_banner_is_heard(sshd: Server, tmp_path: Path) -> None:
     with throwaway_user(shell) as user:
         ran = sshd.ssh("echo answer", config=sshd.config_for(user.name), check=True)
     assert b"Hello\nanswer\n" == ran.stdout
+
+
+@pytest.mark.root
+def test_it_can_stand_behind_a_bad_link() -> None:
+    if not Path("/dev/net/tun").exists() or shutil.which("ip") is None:
+        pytest.skip("a bad link needs /dev/net/tun and iproute2")
+    with BadLink(loss=1, rtt=20) as link:
+        spawn = functools.partial(link.popen, "server")
+        with running_sshd(listen=link.server, spawn=spawn) as server:
+            ran = link.run("client", server.argv("echo across"), capture_output=True, timeout=60)
+    assert b"across\n" == ran.stdout
