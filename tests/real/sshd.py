@@ -107,7 +107,13 @@ class Server:
     def ssh(
         self, *command: str, config: Path | None = None, check: bool = False, data: bytes = b""
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run command there with OpenSSH's client, data on its standard input."""
+        """Run command there with OpenSSH's client, data on its standard input.
+
+        Only over loopback: a server in a namespace is reached from its link's client side, with
+        `argv`; from here the packets would leave the machine.
+        """
+        if not self.host.startswith("127."):
+            raise ValueError(f"{self.host} is not loopback: run argv() on the link's client side")
         argv = self.argv(*command, config=config)
         return subprocess.run(argv, input=data, capture_output=True, check=check, timeout=60)
 

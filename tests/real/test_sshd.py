@@ -88,5 +88,7 @@ def test_it_can_stand_behind_a_bad_link() -> None:
     with BadLink(loss=1, rtt=20) as link:
         spawn = functools.partial(link.popen, "server")
         with running_sshd(listen=link.server, spawn=spawn) as server:
+            with pytest.raises(ValueError, match="not loopback"):
+                server.ssh("true")
             ran = link.run("client", server.argv("echo across"), capture_output=True, timeout=60)
     assert b"across\n" == ran.stdout
