@@ -1,0 +1,1 @@
+"""Pulling tiers from a source into a store."""
