@@ -9,16 +9,19 @@ snapshot that exists can be read. It does not promise that the content is here: 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from cas import wire
 from cas.entry import PATH_LIMIT, Problem, check_path, path_order
-from cas.errors import FormatError
-from cas.ids import DIGEST_SIZE, Digest, as_digest, digest_of
+from cas.errors import FormatError, LimitError
+from cas.ids import Digest, as_digest, digest_of
+from cas.page import ENTRIES_LIMIT
 
 MAGIC = b"CASs\x01"
-SNAPSHOT_LIMIT = 256 * 2**20
-PAGES_LIMIT = 2**20
+SNAPSHOT_LIMIT = 64 * 2**20  # bytes, encoded
+PAGES_LIMIT = 2**18  # some 200 million entries
 PROBLEMS_LIMIT = 100_000
+TEXT_LIMIT = 4096  # characters
 RUN_SIZE = 16
 
 
@@ -36,7 +39,8 @@ class PageRef:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a tier was at the end of one scan. Times are ms since 1970; `run` is the run's id."""
+    """What a tier was at the end of one scan. Times are ms since 1970; `run` is the run's id;
+    `unique` is the bytes of its distinct chunks."""
 
     tier: str
     source: str
@@ -47,6 +51,7 @@ class Snapshot:
     finished_ms: int
     chunker: str
     version: str
+    unique: int
     pages: tuple[PageRef, ...]
     problems: tuple[Problem, ...]
 
@@ -62,7 +67,9 @@ class Snapshot:
 
 
 def encode_snapshot(snapshot: Snapshot) -> bytes:
-    """The one encoded form of `snapshot`."""
+    """The one encoded form of `snapshot`; raises LimitError for one that no reader would accept."""
+    if len(snapshot.pages) > PAGES_LIMIT or len(snapshot.problems) > PROBLEMS_LIMIT:
+        raise LimitError("a snapshot of too many pages or problems", where=snapshot.tier)
     pages = [[p.id, p.first, p.entries, p.logical, p.chunks] for p in snapshot.pages]
     problems = [[p.path, p.reason, p.hint, p.left_out] for p in snapshot.problems]
     fields = [
@@ -70,7 +77,10 @@ def encode_snapshot(snapshot: Snapshot) -> bytes:
         snapshot.started_ms, snapshot.finished_ms, snapshot.chunker, snapshot.version,
         pages, problems,
     ]  # fmt: skip
-    return MAGIC + wire.encode(fields)
+    encoded = MAGIC + wire.encode(fields)
+    if len(encoded) > SNAPSHOT_LIMIT:
+        raise LimitError(f"a snapshot of {len(encoded)} bytes", where=snapshot.tier)
+    return encoded
 
 
 def snapshot_id(encoded: bytes) -> Digest:
@@ -88,56 +98,66 @@ def decode_snapshot(data: bytes) -> Snapshot:
     (
         tier, source, host, roots, run, started, finished, chunker, version, pages, problems,
     ) = wire.as_list(body, "snapshot", 11)  # fmt: skip
-    run = wire.as_bytes(run, "run", RUN_SIZE)
-    if len(run) != RUN_SIZE:
-        raise FormatError("a run id must be 16 bytes")
     return Snapshot(
-        wire.as_text(tier, "tier"),
-        wire.as_text(source, "source"),
-        wire.as_text(host, "host"),
-        tuple(wire.as_bytes(root, "root", PATH_LIMIT) for root in wire.as_list(roots, "roots")),
-        run,
+        wire.as_text(tier, "tier", TEXT_LIMIT),
+        wire.as_text(source, "source", TEXT_LIMIT),
+        wire.as_text(host, "host", TEXT_LIMIT),
+        tuple(wire.as_name(root, "root", PATH_LIMIT) for root in wire.as_list(roots, "roots")),
+        decode_run(run),
         wire.as_int(started, "time"),
         wire.as_int(finished, "time"),
-        wire.as_text(chunker, "chunker"),
-        wire.as_text(version, "version"),
+        wire.as_text(chunker, "chunker", TEXT_LIMIT),
+        wire.as_text(version, "version", TEXT_LIMIT),
         _decode_pages(pages),
         decode_problems(problems),
     )
 
 
-def _decode_pages(rows: object) -> tuple[PageRef, ...]:
-    pages: list[PageRef] = []
-    for row in wire.as_list(rows, "pages"):
-        id_, first, entries, logical, chunks = wire.as_list(row, "page", 5)
-        page = PageRef(
-            as_digest(id_),
-            check_path(wire.as_bytes(first, "first path", PATH_LIMIT)),
-            wire.as_int(entries, "entries", 1),
-            wire.as_int(logical, "logical size"),
-            wire.as_int(chunks, "chunks"),
-        )
-        if pages and path_order(pages[-1].first) >= path_order(page.first):
-            raise FormatError("a snapshot's pages are not in path order")
-        pages.append(page)
-    if len(pages) > PAGES_LIMIT:
-        raise FormatError(f"a snapshot of {len(pages)} pages", where=f"{DIGEST_SIZE}-byte ids")
-    return tuple(pages)
+def decode_run(value: object) -> bytes:
+    """`value` as the id of a run."""
+    run = wire.as_bytes(value, "run", RUN_SIZE)
+    if len(run) != RUN_SIZE:
+        raise FormatError(f"a run id must be {RUN_SIZE} bytes")
+    return run
 
 
-def decode_problems(rows: object) -> tuple[Problem, ...]:
-    """Problems from their wire rows `[path, reason, hint, left_out]`; raises FormatError."""
-    problems = []
-    for row in wire.as_list(rows, "problems")[:PROBLEMS_LIMIT]:
-        path, reason, hint, left_out = wire.as_list(row, "problem", 4)
-        if type(left_out) is not bool:
-            raise FormatError("a problem's last field must be true or false")
-        problems.append(
-            Problem(
-                wire.as_bytes(path, "path", PATH_LIMIT),
-                wire.as_text(reason, "reason"),
-                wire.as_text(hint, "hint"),
-                left_out,
-            )
-        )
-    return tuple(problems)
+def _decode_pages(value: object) -> tuple[PageRef, ...]:
+    rows = wire.as_list(value, "pages")
+    if len(rows) > PAGES_LIMIT:
+        raise LimitError(f"a snapshot of {len(rows)} pages is over the limit of {PAGES_LIMIT}")
+    pages = tuple(_decode_page_ref(row) for row in rows)
+    if any(path_order(one.first) >= path_order(other.first) for one, other in pairwise(pages)):
+        raise FormatError("a snapshot's pages are not in path order")
+    return pages
+
+
+def _decode_page_ref(row: object) -> PageRef:
+    id_, first, entries, logical, chunks = wire.as_list(row, "page", 5)
+    return PageRef(
+        as_digest(id_),
+        check_path(wire.as_bytes(first, "first path", PATH_LIMIT)),
+        wire.as_int(entries, "entries", 1, ENTRIES_LIMIT),
+        wire.as_int(logical, "logical size"),
+        wire.as_int(chunks, "chunks"),
+    )
+
+
+def decode_problems(value: object) -> tuple[Problem, ...]:
+    """Problems from their wire rows `[path, reason, hint, left_out]`; raises FormatError
+    (LimitError past `PROBLEMS_LIMIT`, which whoever collects them must keep)."""
+    rows = wire.as_list(value, "problems")
+    if len(rows) > PROBLEMS_LIMIT:
+        raise LimitError(f"{len(rows)} problems are over the limit of {PROBLEMS_LIMIT}")
+    return tuple(_decode_problem(row) for row in rows)
+
+
+def _decode_problem(row: object) -> Problem:
+    path, reason, hint, left_out = wire.as_list(row, "problem", 4)
+    if type(left_out) is not bool:
+        raise FormatError("a problem's last field must be true or false")
+    return Problem(
+        wire.as_bytes(path, "path", PATH_LIMIT),
+        wire.as_text(reason, "reason", TEXT_LIMIT),
+        wire.as_text(hint, "hint", TEXT_LIMIT),
+        left_out,
+    )
