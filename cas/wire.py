@@ -1,9 +1,13 @@
 """The encoding of structured values: msgpack, arrays in fixed order, exactly one form accepted.
 
 msgpack allows several encodings of one value. `decode` takes only the one that `encode` writes, so
-that a digest over encoded bytes names one value, and nothing can hide in unused bytes. Every
-decoder states a limit; the length is compared before anything is unpacked, and msgpack never
-allocates more than the input can fill.
+that a digest over encoded bytes names one value, and nothing can hide in unused bytes
+(docs/format.md, section 1).
+
+Memory is taken only for what is there. Every decoder states a limit, compared with the length
+before anything is looked at. Then the input is walked without building anything: msgpack would
+otherwise make room for as many items as a list claims, at every depth. Then it is unpacked, and
+the lists are counted, since an empty one takes a byte here and some sixty in memory.
 """
 
 from __future__ import annotations
@@ -18,11 +22,16 @@ U32 = 2**32 - 1
 U64 = 2**64 - 1
 I64_MIN = -(2**63)
 I64_MAX = 2**63 - 1
+LISTS_LIMIT = 2**20  # in one value
 
 
 def encode(value: object) -> bytes:
-    """`value` (None, bool, int, bytes, str, list, tuple of these) as msgpack."""
-    encoded: bytes = msgpack.packb(value, use_bin_type=True)
+    """`value` (None, bool, int, bytes, str, list, tuple of these) as msgpack; raises FormatError
+    for what msgpack cannot express: integers of more than 64 bits, text with lone surrogates."""
+    try:
+        encoded: bytes = msgpack.packb(value, use_bin_type=True)
+    except (ValueError, OverflowError, TypeError) as error:
+        raise FormatError(f"this cannot be written: {error}") from error
     return encoded
 
 
@@ -31,12 +40,39 @@ def decode(data: bytes | memoryview, *, limit: int, what: str) -> Any:
     if len(data) > limit:
         raise LimitError(f"{what} of {len(data)} bytes is over its limit of {limit}")
     try:
-        value = msgpack.unpackb(data, raw=False, use_list=True, strict_map_key=True)
+        _walk(data)
+        value = msgpack.unpackb(
+            data, list_hook=_Counter(what), max_map_len=0, max_ext_len=0, raw=False
+        )
+        same = msgpack.packb(value, use_bin_type=True) == data
     except (ValueError, msgpack.UnpackException, RecursionError) as error:
-        raise FormatError(f"{what} cannot be decoded: {error}") from error
-    if encode(value) != data:
+        raise FormatError(f"{what} cannot be decoded: {error!r}") from error
+    if not same:
         raise FormatError(f"{what} is not in its one accepted form")
     return value
+
+
+def _walk(data: bytes | memoryview) -> None:
+    """Raise unless `data` is one whole msgpack value; builds nothing of it."""
+    unpacker = msgpack.Unpacker(max_buffer_size=max(len(data), 1))
+    unpacker.feed(data)
+    unpacker.skip()
+    if unpacker.tell() != len(data):
+        raise ValueError("bytes are left over")
+
+
+class _Counter:
+    """Called by msgpack with every list that it has made."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._left = LISTS_LIMIT
+
+    def __call__(self, made: list[object]) -> list[object]:
+        self._left -= 1
+        if self._left < 0:
+            raise LimitError(f"{self._what} of more than {LISTS_LIMIT} lists")
+        return made
 
 
 def as_list(value: object, what: str, length: int | None = None) -> list[Any]:
@@ -74,7 +110,22 @@ def as_text(value: object, what: str, limit: int = 4096) -> str:
 def as_ints(value: object, what: str, low: int, high: int) -> list[int]:
     """`value` as a list of integers from `low` to `high`."""
     numbers = as_list(value, what)
-    for number in numbers:
-        if type(number) is not int or not low <= number <= high:
-            raise FormatError(f"{what} must be integers from {low} to {high}")
+    if numbers and (set(map(type, numbers)) != {int} or min(numbers) < low or max(numbers) > high):
+        raise FormatError(f"{what} must be integers from {low} to {high}")
     return numbers
+
+
+def as_blobs(value: object, what: str, limit: int) -> list[bytes]:
+    """`value` as a list of at most `limit` bytes each."""
+    blobs = as_list(value, what)
+    if blobs and (set(map(type, blobs)) != {bytes} or max(map(len, blobs)) > limit):
+        raise FormatError(f"{what} must be at most {limit} bytes each")
+    return blobs
+
+
+def as_name(value: object, what: str, limit: int) -> bytes:
+    """`value` as at most `limit` bytes that C can take for a string: without NUL."""
+    name = as_bytes(value, what, limit)
+    if b"\0" in name:
+        raise FormatError(f"{what} must not have zero bytes")
+    return name
