@@ -11,6 +11,7 @@ The recipe's id is the SHA-256 of its encoded form.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from cas import wire
 from cas.errors import FormatError, LimitError
@@ -18,9 +19,11 @@ from cas.ids import DIGEST_SIZE, Digest, as_digest, digest_of, split_digests
 
 MAGIC = b"CASr\x01"
 PART_CHUNKS = 65536  # where a scan begins the next part: about 4 GiB
-CHUNKS_LIMIT = 2**20  # in one recipe
-OPS_LIMIT = 2**20
-RECIPE_LIMIT = 64 * 2**20  # bytes, encoded
+CHUNKS_LIMIT = 2**18  # in one recipe
+OPS_LIMIT = 2**18
+# Encoded, in bytes. A recipe is stored like a chunk, in a segment of at most 16 MiB, which may
+# hold up to 1 MiB of smaller ones already.
+RECIPE_LIMIT = 12 * 2**20
 LENGTH_LIMIT = 16 * 2**20  # of one chunk
 SIZE_LIMIT = 2**62
 
@@ -47,7 +50,8 @@ Op = Copy | Hole
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """`size` bytes with SHA-256 `digest`, from chunks `ids` of `lengths` by `program`."""
+    """`size` bytes with SHA-256 `digest`, from chunks `ids` of `lengths` by `program`, in which
+    copies and holes alternate."""
 
     size: int
     digest: Digest
@@ -66,7 +70,9 @@ def single_chunk(digest: Digest, size: int) -> Recipe:
 
 
 def encode_recipe(recipe: Recipe) -> bytes:
-    """The one encoded form of `recipe`."""
+    """The one encoded form of `recipe`; raises FormatError (LimitError) for one that no reader
+    would accept."""
+    _check(recipe)
     program = [
         [OP_COPY, op.count] if isinstance(op, Copy) else [OP_HOLE, op.size] for op in recipe.program
     ]
@@ -97,11 +103,12 @@ def decode_recipe(data: bytes) -> Recipe:
 
 def _decode_op(op: object) -> Op:
     code, argument = wire.as_list(op, "operation", 2)
+    wire.as_int(code, "operation")  # true equals 1 in Python, and would be a second form of it
     if code == OP_COPY:
         return Copy(wire.as_int(argument, "count", 1, CHUNKS_LIMIT))
     if code == OP_HOLE:
         return Hole(wire.as_int(argument, "hole", 1, SIZE_LIMIT))
-    raise FormatError(f"unknown operation {code!r} in a recipe")
+    raise FormatError(f"unknown operation {code} in a recipe", advice="use a newer cas")
 
 
 def _check(recipe: Recipe) -> None:
@@ -113,5 +120,15 @@ def _check(recipe: Recipe) -> None:
     holes = sum(op.size for op in recipe.program if isinstance(op, Hole))
     if copied != len(recipe.ids) or sum(recipe.lengths) + holes != recipe.size:
         raise FormatError("a recipe's program does not come out at its size")
+    _check_form(recipe)
+
+
+def _check_form(recipe: Recipe) -> None:
+    """Of the programs that write the same bytes, only one is accepted."""
+    if not recipe.size:
+        raise FormatError("a recipe of nothing")
     if recipe.program == (Copy(len(recipe.ids)),):
         raise FormatError("a recipe's plain program must be left out")
+    kinds = [type(op) for op in recipe.program]
+    if any(one is other for one, other in pairwise(kinds)):
+        raise FormatError("a recipe's operations could be fewer")
