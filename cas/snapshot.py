@@ -75,7 +75,7 @@ def encode_snapshot(snapshot: Snapshot) -> bytes:
     fields = [
         snapshot.tier, snapshot.source, snapshot.host, list(snapshot.roots), snapshot.run,
         snapshot.started_ms, snapshot.finished_ms, snapshot.chunker, snapshot.version,
-        pages, problems,
+        snapshot.unique, pages, problems,
     ]  # fmt: skip
     encoded = MAGIC + wire.encode(fields)
     if len(encoded) > SNAPSHOT_LIMIT:
@@ -96,8 +96,9 @@ def decode_snapshot(data: bytes) -> Snapshot:
         )
     body = wire.decode(memoryview(data)[len(MAGIC) :], limit=SNAPSHOT_LIMIT, what="snapshot")
     (
-        tier, source, host, roots, run, started, finished, chunker, version, pages, problems,
-    ) = wire.as_list(body, "snapshot", 11)  # fmt: skip
+        tier, source, host, roots, run, started, finished, chunker, version, unique, pages,
+        problems,
+    ) = wire.as_list(body, "snapshot", 12)  # fmt: skip
     return Snapshot(
         wire.as_text(tier, "tier", TEXT_LIMIT),
         wire.as_text(source, "source", TEXT_LIMIT),
@@ -108,6 +109,7 @@ def decode_snapshot(data: bytes) -> Snapshot:
         wire.as_int(finished, "time"),
         wire.as_text(chunker, "chunker", TEXT_LIMIT),
         wire.as_text(version, "version", TEXT_LIMIT),
+        wire.as_int(unique, "unique size"),
         _decode_pages(pages),
         decode_problems(problems),
     )
