@@ -1,0 +1,173 @@
+"""From wants to segments: reads wanted chunks again, in source order, and compresses them.
+
+One producer fills one frame at a time. Chunks that do not compress are gathered in segments of
+their own, so two segments grow side by side; their runs say which chunks they hold, so the order
+between them does not matter.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from cas.agent.outbox import Outbox
+from cas.agent.read import Found
+from cas.agent.read import Missed as Lost
+from cas.frame import (
+    FRAME_LIMIT,
+    SEGMENT_SIZE,
+    Codec,
+    FrameEncoder,
+    is_compressible,
+)
+from cas.messages import Missed
+from cas.segment import SegmentHead, encode_segment
+
+MISSES_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Wanted chunks of one page: `indexes` into its chunk space, ascending."""
+
+    scan: int
+    page: int
+    indexes: list[int]
+
+
+class Jobs:
+    """The wants that wait, first come first served; thread-safe."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._jobs: deque[Job] = deque()
+        self._closed = False
+
+    def put(self, job: Job) -> None:
+        """Add a want."""
+        with self._changed:
+            self._jobs.append(job)
+            self._changed.notify()
+
+    def take(self, *, wait: bool) -> Job | None:
+        """The next job; None when there is none (without `wait`) or all is over."""
+        with self._changed:
+            while wait and not self._jobs and not self._closed:
+                self._changed.wait()
+            return self._jobs.popleft() if self._jobs and not self._closed else None
+
+    def drop(self, scan: int) -> None:
+        """Forget the wants of a scan."""
+        with self._changed:
+            self._jobs = deque(job for job in self._jobs if job.scan != scan)
+
+    def close(self) -> None:
+        """Let nobody wait any more."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A segment that is being gathered."""
+
+    chunks: list[bytes] = field(default_factory=list)
+    size: int = 0
+    runs: list[tuple[int, int, int, int]] = field(default_factory=list)
+
+    def add(self, job: Job, index: int, data: bytes) -> None:
+        self.chunks.append(data)
+        self.size += len(data)
+        if self.runs:
+            scan, page, first, count = self.runs[-1]
+            if (scan, page, first + count) == (job.scan, job.page, index):
+                self.runs[-1] = (scan, page, first, count + 1)
+                return
+        self.runs.append((job.scan, job.page, index, 1))
+
+
+class FrameNumbers:
+    """Gives every frame of an agent its own number; thread-safe."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._next = 0
+
+    def __call__(self) -> int:
+        with self._guard:
+            self._next += 1
+            return self._next
+
+
+class Producer:
+    """Turns jobs into segments in the outbox. `read` gives the chunks of a job."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        outbox: Outbox,
+        read: Callable[[Job], Iterator[Found | Lost]],
+        number: FrameNumbers,
+    ) -> None:
+        self._jobs = jobs
+        self._outbox = outbox
+        self._read = read
+        self._number = number
+        self.level = 3
+        self._growing = {Codec.ZSTD: _Growing(), Codec.PLAIN: _Growing()}
+        self._encoder: FrameEncoder | None = None
+        self._frame = 0
+        self._segments = 0
+        self._frame_size = 0
+
+    def run(self) -> None:
+        """Work until the jobs are closed; for a thread of its own."""
+        while True:
+            job = self._jobs.take(wait=False)
+            if job is None:
+                # Nothing else to do: what has been gathered must not wait for more.
+                self._flush()
+                job = self._jobs.take(wait=True)
+            if job is None:
+                return
+            self._serve(job)
+
+    def _serve(self, job: Job) -> None:
+        misses: list[tuple[int, str]] = []
+        for result in self._read(job):
+            if isinstance(result, Lost):
+                misses.append((result.index, result.reason[:200]))
+                continue
+            codec = Codec.ZSTD if is_compressible(result.data) else Codec.PLAIN
+            growing = self._growing[codec]
+            growing.add(job, result.index, result.data)
+            if growing.size >= SEGMENT_SIZE:
+                self._emit(codec)
+        for at in range(0, len(misses), MISSES_AT_ONCE):
+            some = tuple(misses[at : at + MISSES_AT_ONCE])
+            self._outbox.put_message(Missed(job.scan, job.page, some))
+
+    def _flush(self) -> None:
+        for codec in Codec:
+            if self._growing[codec].chunks:
+                self._emit(codec)
+
+    def _emit(self, codec: Codec) -> None:
+        growing, self._growing[codec] = self._growing[codec], _Growing()
+        if self._encoder is None:
+            self._encoder = FrameEncoder(self.level)
+            self._frame, self._segments, self._frame_size = self._number(), 0, 0
+        self._frame_size += growing.size
+        last = self._frame_size + 2 * SEGMENT_SIZE > FRAME_LIMIT
+        if codec is Codec.ZSTD:
+            payload = self._encoder.segment(growing.chunks, last=last)
+        else:
+            payload = b"".join(growing.chunks)
+        head = SegmentHead(codec, growing.size, last, tuple(growing.runs))
+        self._outbox.put_segment((self._frame, self._segments), encode_segment(head, payload))
+        self._segments += 1
+        if last:
+            self._encoder = None

@@ -1,0 +1,286 @@
+"""The agent: scans and reads at the source for one client, over any number of lanes.
+
+Threads do the work (one scans, one reads and compresses, one looks recipes up); the event loop
+carries messages between the lanes and them. Everything the client asks is idempotent, so a lane
+may be lost at any moment. The agent ends when its last lane does, after BYE, or when nothing has
+come for `SILENCE_SECONDS`. It writes nowhere but in its cache and an unlinked temporary file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from cas import __version__
+from cas.agent.facts import agent_facts
+from cas.agent.outbox import Outbox
+from cas.agent.produce import FrameNumbers, Job, Jobs, Producer
+from cas.agent.read import Found, read_wanted
+from cas.agent.read import Missed as Lost
+from cas.agent.roots import RootGuard
+from cas.agent.scan import Scanner
+from cas.agent.spool import Spool
+from cas.chunker import IDENTITY
+from cas.errors import CasError, PeerError, SourceError, TransportError
+from cas.ids import Digest
+from cas.ignore import Matcher
+from cas.interfaces import ScanCache
+from cas.messages import (
+    PROTOCOL,
+    Ack,
+    Beat,
+    Bye,
+    Cancel,
+    Hello,
+    Look,
+    Message,
+    Page,
+    Progress,
+    Recipes,
+    Refused,
+    Same,
+    Scan,
+    Scanned,
+    Tune,
+    Want,
+)
+from cas.page import decode_page
+from cas.session import Role, Session, State
+from cas.transport.base import Transport
+
+SILENCE_SECONDS = 300.0
+PROGRESS_SECONDS = 0.5
+RECIPES_AT_ONCE = 2**20  # bytes in one RECIPES message, unless a single one is larger
+BUDGET_LIMIT = 128 * 2**20
+
+
+@dataclass(slots=True)
+class _Running:
+    """A scan: its pages' ids in order, and the scanner while it works."""
+
+    pages: list[Digest]
+    scanner: Scanner | None = None
+
+
+class Agent:
+    """Serves one client. `guard` limits what may be read; `silence` is the heartbeat's limit."""
+
+    def __init__(
+        self, cache: ScanCache, guard: RootGuard, *, silence: float = SILENCE_SECONDS
+    ) -> None:
+        self._cache = cache
+        self._guard = guard
+        self._silence = silence
+        self._loop = asyncio.get_running_loop()
+        self._wakers: set[asyncio.Event] = set()
+        self._outbox = Outbox(self._wake)
+        self._jobs = Jobs()
+        self._spool = Spool()
+        self._producer = Producer(self._jobs, self._outbox, self._read, FrameNumbers())
+        self._orders: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._looks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._scans: dict[int, _Running] = {}
+        self._heard = time.monotonic()
+        self._lanes = 0
+        self._over = asyncio.Event()
+        for work in (self._producer.run, self._work(self._orders), self._work(self._looks)):
+            threading.Thread(target=self._guarded(work), daemon=True).start()
+
+    async def lane(self, transport: Transport) -> None:
+        """Carry one lane until it ends; returns then, whatever ended it."""
+        number, self._lanes = self._lanes, self._lanes + 1
+        session = Session(Role.AGENT)
+        waker = asyncio.Event()
+        self._wakers.add(waker)
+        sender = None
+        try:
+            hello = Hello(PROTOCOL, __version__, IDENTITY, tuple(agent_facts()))
+            await transport.send(session.greeting(hello))
+            sender = asyncio.create_task(self._send(number, transport, session, waker))
+            while session.state is not State.CLOSED:
+                data = await transport.receive()
+                self._heard = time.monotonic()
+                session.receive(data)
+                while (message := session.next_message()) is not None:
+                    self._handle(message)
+                waker.set()
+        except TransportError:
+            pass  # the client comes back on another lane, or not at all
+        except PeerError as error:
+            with contextlib.suppress(TransportError, CasError):
+                await transport.send(session.send(Refused(0, str(error), "", "")))
+        finally:
+            if sender is not None:
+                sender.cancel()
+                await asyncio.gather(sender, return_exceptions=True)
+            self._wakers.discard(waker)
+            self._outbox.lane_lost(number)
+            await transport.close()
+
+    async def watch(self) -> None:
+        """Say how scans go on, and return when the client has been silent for too long."""
+        while time.monotonic() - self._heard < self._silence and not self._over.is_set():
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._over.wait(), PROGRESS_SECONDS)
+            for number, running in self._scans.items():
+                if running.scanner is not None:
+                    now = running.scanner.progress
+                    self._outbox.put_message(Progress(number, now.names, now.read, now.path))
+
+    def close(self) -> None:
+        """End the threads; what they were doing is of no use to anybody any more."""
+        self._over.set()
+        self._jobs.close()
+        self._outbox.close()
+        self._orders.put(None)
+        self._looks.put(None)
+        self._spool.close()
+
+    async def _send(
+        self, number: int, transport: Transport, session: Session, waker: asyncio.Event
+    ) -> None:
+        while True:
+            if session.state is State.OPEN:
+                while (message := self._outbox.take(number)) is not None:
+                    await transport.send(session.send(message))
+            waker.clear()
+            if session.state is not State.OPEN or not self._outbox.has_work():
+                await waker.wait()
+
+    def _wake(self) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._set_wakers)
+
+    def _set_wakers(self) -> None:
+        for waker in self._wakers:
+            waker.set()
+
+    def _handle(self, message: Message) -> None:
+        if isinstance(message, Scan):
+            self._scans.setdefault(message.scan, _Running([]))
+            self._orders.put(lambda: self._scan(message))
+        elif isinstance(message, Look):
+            self._looks.put(lambda: self._look(message))
+        elif isinstance(message, Want):
+            self._want(message)
+        elif isinstance(message, Ack):
+            self._outbox.ack(message.segments)
+        elif isinstance(message, Tune):
+            self._producer.level = message.level
+            self._outbox.budget = min(message.budget, BUDGET_LIMIT)
+        elif isinstance(message, Beat):
+            self._outbox.put_message(message)
+        elif isinstance(message, Cancel):
+            self._jobs.drop(message.scan)
+        elif isinstance(message, Bye):
+            self._over.set()
+
+    def _want(self, message: Want) -> None:
+        running = self._scans.get(message.scan)
+        if running is None or message.number >= len(running.pages):
+            raise PeerError(f"page {message.number} of scan {message.scan} was never sent")
+        bits = int.from_bytes(message.bitmap, "little")
+        indexes = [i for i in range(bits.bit_length()) if message.bitmap[i >> 3] >> (i & 7) & 1]
+        self._jobs.put(Job(message.scan, message.number, indexes))
+
+    def _scan(self, order: Scan) -> None:
+        started = time.time_ns() // 1_000_000
+        running = self._scans[order.scan]
+        known = set(order.known)
+        try:
+            roots = [os.path.abspath(os.path.expanduser(root)) for root in order.roots]
+            scanner = Scanner(
+                roots,
+                Matcher(order.exclude, order.include),
+                self._cache,
+                self._spool,
+                guard=self._guard,
+            )
+            running.scanner = scanner
+            for page in scanner:
+                number = len(running.pages)
+                running.pages.append(page.id)
+                if page.id in known:
+                    self._outbox.put_message(Same(order.scan, number, page.id), 64)
+                else:
+                    size = len(page.encoded)
+                    self._outbox.put_message(Page(order.scan, number, page.encoded), size)
+            problems = tuple(scanner.problems)
+        except CasError as error:
+            self._outbox.put_message(Refused(order.scan, error.what, error.where, error.advice))
+            return
+        finally:
+            running.scanner = None
+        finished = time.time_ns() // 1_000_000
+        self._outbox.put_message(
+            Scanned(order.scan, len(running.pages), problems, started, finished)
+        )
+
+    def _look(self, order: Look) -> None:
+        batch: list[bytes] = []
+        size = 0
+        for id_ in order.recipes:
+            encoded = self._recipe(id_)
+            if batch and size + len(encoded) > RECIPES_AT_ONCE:
+                self._outbox.put_message(Recipes(order.scan, tuple(batch)), size)
+                batch, size = [], 0
+            batch.append(encoded)
+            size += len(encoded)
+        self._outbox.put_message(Recipes(order.scan, tuple(batch)), size)
+
+    def _recipe(self, id_: Digest) -> bytes:
+        found = self._spool.get(id_) or self._cache.recipe(id_)
+        if found is None:
+            raise SourceError("a recipe is gone from the scan's cache", where=id_.hex())
+        return found
+
+    def _read(self, job: Job) -> Iterator[Found | Lost]:
+        encoded = self._spool.get(self._scans[job.scan].pages[job.page])
+        if encoded is None:
+            raise SourceError("a page is gone from the scan's spool")
+        entries = decode_page(encoded)
+        return read_wanted(entries, self._recipe, job.indexes, guard=self._guard)
+
+    def _work(self, orders: queue.SimpleQueue[Callable[[], None] | None]) -> Callable[[], None]:
+        def run() -> None:
+            while (order := orders.get()) is not None:
+                order()
+
+        return run
+
+    def _guarded(self, work: Callable[[], None]) -> Callable[[], None]:
+        """`work`, whose unexpected end is told to the client instead of being lost in a thread."""
+
+        def run() -> None:
+            try:
+                work()
+            except CasError as error:
+                self._outbox.put_message(Refused(0, error.what, error.where, error.advice))
+            except Exception as error:  # noqa: BLE001 - the client must hear of it, whatever it is
+                self._outbox.put_message(Refused(0, f"the agent failed: {error!r}", "", ""))
+
+        return run
+
+
+async def serve(
+    transport: Transport,
+    cache: ScanCache,
+    roots: Sequence[bytes] | None = None,
+    *,
+    silence: float = SILENCE_SECONDS,
+) -> None:
+    """Serve the client at `transport` until it goes; only below `roots` when they are given."""
+    agent = Agent(cache, RootGuard(roots), silence=silence)
+    lane = asyncio.create_task(agent.lane(transport))
+    watch = asyncio.create_task(agent.watch())
+    await asyncio.wait((lane, watch), return_when=asyncio.FIRST_COMPLETED)
+    agent.close()
+    watch.cancel()
+    lane.cancel()
+    await asyncio.gather(lane, watch, return_exceptions=True)

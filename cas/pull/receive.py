@@ -1,0 +1,178 @@
+"""From pieces to stored segments: put together, decoded, every chunk hashed, given to the writer.
+
+Nothing the agent says of a chunk is believed: which ids and lengths are due is known from the
+recipes, and a segment whose bytes do not hash to them ends the sync. `Assembler` collects pieces
+from any lane in any order; `Receiver` takes whole segments and keeps each frame's in order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from cas.errors import LimitError, PeerError
+from cas.frame import SEGMENT_PLAIN_LIMIT, Codec, FrameDecoder
+from cas.ids import Digest
+from cas.messages import Piece
+from cas.pack import Origin, PageRun, Segment
+from cas.pull.planner import Expected
+from cas.segment import SegmentHead, decode_segment
+from cas.store.writer import Writer
+
+ASSEMBLING_LIMIT = 256 * 2**20  # bytes of segments that are not whole yet
+EARLY_LIMIT = 64  # segments of a frame that may be here before one that must come first
+
+SegmentKey = tuple[int, int]
+
+
+@dataclass(slots=True)
+class _Partial:
+    data: bytearray
+    offsets: set[int] = field(default_factory=set)
+    have: int = 0
+
+
+class Assembler:
+    """Puts segments together. Pieces may come twice and in any order."""
+
+    def __init__(self) -> None:
+        self._partial: dict[SegmentKey, _Partial] = {}
+        self._size = 0
+
+    def add(self, piece: Piece) -> bytes | None:
+        """Take a piece; the whole segment when it was the last one needed."""
+        key = (piece.frame, piece.segment)
+        partial = self._partial.get(key)
+        if partial is None:
+            self._size += piece.total
+            if self._size > ASSEMBLING_LIMIT:
+                raise LimitError("the agent began too many segments at once")
+            partial = self._partial[key] = _Partial(bytearray(piece.total))
+        if piece.total != len(partial.data):
+            raise PeerError("two pieces of one segment differ in its size")
+        if piece.offset not in partial.offsets:
+            partial.offsets.add(piece.offset)
+            partial.have += len(piece.data)
+            partial.data[piece.offset : piece.offset + len(piece.data)] = piece.data
+        if partial.have < len(partial.data):
+            return None
+        del self._partial[key]
+        self._size -= piece.total
+        return bytes(partial.data)
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A frame that is coming in: its number in the store, the segment due next."""
+
+    stored_as: int
+    decoder: FrameDecoder = field(default_factory=FrameDecoder)
+    due: int = 0
+    early: dict[int, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSegment:
+    """What was handed to the writer; it may be acknowledged after the next commit."""
+
+    key: SegmentKey
+    plain_size: int
+    stored_size: int
+
+
+class Receiver:
+    """Stores the segments of one agent. `expected` finds what a (scan, page) is waiting for."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        expected: Callable[[int, int], Expected],
+        origin: Callable[[int, tuple[PageRun, ...]], Origin],
+    ) -> None:
+        self._writer = writer
+        self._expected = expected
+        self._origin = origin
+        self._frames: dict[int, _Frame] = {}
+        self._ended: set[int] = set()
+
+    def store(self, key: SegmentKey, data: bytes) -> list[StoredSegment]:
+        """Store a segment and those that were waiting for it. Raises PeerError, FormatError when
+        its bytes are not what they must be, StoreError when it cannot be written."""
+        if key[0] in self._ended:
+            return []
+        frame = self._frames.get(key[0])
+        if frame is None:
+            frame = self._frames[key[0]] = _Frame(self._writer.begin_frame())
+        if key[1] < frame.due:
+            return []
+        frame.early[key[1]] = data
+        if len(frame.early) > EARLY_LIMIT:
+            raise LimitError("the agent sent a frame's segments too far out of order")
+        stored = []
+        while (ready := frame.early.pop(frame.due, None)) is not None:
+            stored.append(self._store((key[0], frame.due), frame, ready))
+            frame.due += 1
+        return stored
+
+    def close(self) -> None:
+        """No more will come from this agent: its frames end here."""
+        for frame in self._frames.values():
+            self._writer.end_frame(frame.stored_as)
+        self._frames.clear()
+
+    def _store(self, key: SegmentKey, frame: _Frame, data: bytes) -> StoredSegment:
+        head, view = decode_segment(data)
+        payload = bytes(view)
+        ids, lengths, runs = self._due(head)
+        if sum(lengths) != head.plain_size or head.plain_size > SEGMENT_PLAIN_LIMIT:
+            raise PeerError("a segment's size is not that of the chunks it should hold")
+        if head.codec == Codec.ZSTD:
+            plain = frame.decoder.segment(payload, head.plain_size)
+        else:
+            plain = payload
+        _check_chunks(plain, ids, lengths)
+        segment = Segment(
+            frame.stored_as,
+            key[1],
+            Codec(head.codec),
+            False,
+            head.plain_size,
+            tuple(lengths),
+            tuple(ids),
+            self._origin(len(data), tuple(runs)),
+        )
+        self._writer.add_segment(segment, payload)
+        if head.last:
+            self._writer.end_frame(frame.stored_as)
+            del self._frames[key[0]]
+            self._ended.add(key[0])
+        return StoredSegment(key, head.plain_size, len(payload))
+
+    def _due(self, head: SegmentHead) -> tuple[list[Digest], list[int], list[PageRun]]:
+        ids: list[Digest] = []
+        lengths: list[int] = []
+        runs: list[PageRun] = []
+        for scan, page, first, count in head.runs:
+            expected = self._expected(scan, page)
+            if count > len(expected.indexes):
+                raise PeerError("a segment holds more chunks than were wanted")
+            place = expected.place(first)
+            ids.extend(expected.settle(index) for index in range(first, first + count))
+            lengths.extend(expected.lengths[place : place + count])
+            runs.append(PageRun(expected.page, first, count))
+        return ids, lengths, runs
+
+
+def _check_chunks(plain: bytes, ids: list[Digest], lengths: list[int]) -> None:
+    if len(plain) != sum(lengths):
+        raise PeerError("a segment is shorter or longer than it said")
+    view = memoryview(plain)
+    at = 0
+    for id_, length in zip(ids, lengths, strict=True):
+        if hashlib.sha256(view[at : at + length]).digest() != id_:
+            raise PeerError(
+                f"chunk {id_.hex()} arrived with other content",
+                advice="nothing of it was stored; run it again, and check the far end's memory",
+            )
+        at += length

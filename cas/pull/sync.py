@@ -1,0 +1,252 @@
+"""A sync: the chosen tiers, in order, from their sources into a store.
+
+A tier takes one round, more only if files changed between scan and reading or the connection was
+lost. Whatever was acknowledged stays, so a round after a kill, a lost lane or Ctrl-C asks only for
+what is still missing: there is no other kind of resuming.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from cas.entry import Problem
+from cas.errors import HostKeyError, LoginError, TransportError
+from cas.interfaces import Changes
+from cas.messages import Beat, Bye, Tune
+from cas.plan import Tier
+from cas.pull.keeper import Keeper
+from cas.pull.lane import Lane, open_lane
+from cas.pull.planner import IndexHoldings, Planner
+from cas.pull.receive import StoredSegment
+from cas.pull.state import Phase, SyncState, TierState
+from cas.pull.tier import Round, TierPull
+from cas.store.store import Store
+from cas.store.writer import Writer
+from cas.transport.base import Dialer
+
+ROUNDS = 3  # over a tier whose files go on changing
+BEAT_SECONDS = 15.0
+BUDGET = 48 * 2**20
+RETRY_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
+GIVE_UP_SECONDS = 600.0
+DEFAULT_LEVEL = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SyncOptions:
+    """`level` for all sources, or `levels` by source; `give_up` is how long a source may stay out
+    of reach; `dry_run` scans and counts only (the writer is then None)."""
+
+    level: int | None = None
+    levels: Mapping[str, int] = field(default_factory=dict)
+    dry_run: bool = False
+    give_up: float = GIVE_UP_SECONDS
+
+    def level_for(self, source: str) -> int:
+        """The zstd level that the agent of `source` is to use."""
+        return self.level or self.levels.get(source, DEFAULT_LEVEL)
+
+
+async def sync(
+    tiers: Sequence[Tier],
+    dialers: Mapping[str, Dialer],
+    store: Store,
+    writer: Writer | None,
+    state: SyncState,
+    options: SyncOptions,
+    run: bytes = b"",
+) -> None:
+    """Bring `tiers` here, one after another; `state` tells how far it is at any moment.
+
+    On return every tier's snapshot is durable and, unless its state says otherwise, complete.
+    Raises CasError when a source cannot be reached or served, the store cannot be written, or a
+    peer breaks the protocol; on that, and when cancelled, all that was stored is committed first.
+    """
+    run = run or new_run()
+    state.started = time.monotonic()
+    state.tiers[:] = [TierState(tier.name, tier.source) for tier in tiers]
+    for source in dict.fromkeys(tier.source for tier in tiers):
+        if source not in dialers:
+            raise TransportError("no way to reach this source is known", where=source)
+    async with contextlib.AsyncExitStack() as stack:
+        links: dict[str, _Link] = {}
+        for tier, tier_state in zip(tiers, state.tiers, strict=True):
+            link = links.get(tier.source)
+            if link is None:
+                link = links[tier.source] = _Link(
+                    dialers[tier.source], store, writer, state, options, run
+                )
+                stack.push_async_callback(link.close)
+            await link.pull(tier, tier_state)
+
+
+def new_run() -> bytes:
+    """The id of a run: 16 random bytes."""
+    return os.urandom(16)
+
+
+class _Link:
+    """The connection to one source, made anew as often as it is lost."""
+
+    def __init__(
+        self,
+        dialer: Dialer,
+        store: Store,
+        writer: Writer | None,
+        state: SyncState,
+        options: SyncOptions,
+        run: bytes,
+    ) -> None:
+        self._dialer = dialer
+        self._store = store
+        self._writer = writer
+        self._state = state
+        self._options = options
+        self._run = run
+        self._lane: Lane | None = None
+        self._beats: asyncio.Task[None] | None = None
+        self._keeper = Keeper(writer, self._acknowledged)
+        self._pull: TierPull | None = None
+        self._scans = 0
+
+    async def pull(self, tier: Tier, state: TierState) -> None:
+        """Bring one tier here, in as many rounds as it takes."""
+        state.started = time.monotonic()
+        try:
+            for number in range(ROUNDS):
+                last = await self._round_over_faults(tier, state, first=number == 0)
+                if not last.missed:
+                    break
+                self._state.events.append(
+                    f"{tier.name}: {len(last.missed)} chunks had changed since the scan"
+                )
+            await self._finish(state, last)
+        except BaseException:
+            state.phase = Phase.FAILED
+            raise
+        finally:
+            state.finished = time.monotonic()
+
+    async def close(self) -> None:
+        """Commit what is left, say goodbye, end."""
+        with contextlib.suppress(TransportError):
+            await self._keeper.commit()
+        if self._lane is not None:
+            with contextlib.suppress(TransportError, asyncio.TimeoutError):
+                await asyncio.wait_for(self._lane.send(Bye()), 1.0)
+        await self._hang_up()
+        self._keeper.close()
+
+    async def _round_over_faults(self, tier: Tier, state: TierState, *, first: bool) -> Round:
+        """One round, begun again after each lost connection until the source is given up."""
+        since = time.monotonic()
+        attempt = 0
+        while True:
+            fetched = state.fetched
+            try:
+                return await self._round(tier, state, first=first)
+            except (HostKeyError, LoginError):
+                raise
+            except TransportError as error:
+                await self._hang_up()
+                if state.fetched > fetched:
+                    since, attempt = time.monotonic(), 0
+                if self._never_was or time.monotonic() - since > self._options.give_up:
+                    raise
+                pause = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
+                attempt += 1
+                first = False
+                self._state.events.append(f"{error}; trying again in {pause:.0f} s")
+                await asyncio.sleep(pause)
+
+    async def _round(self, tier: Tier, state: TierState, *, first: bool) -> Round:
+        lane = await self._connected(tier, state)
+        self._scans += 1
+        writer = self._writer
+        holdings = IndexHoldings(
+            self._store.index,
+            self._store.reader.object,
+            writer.is_pending if writer is not None else None,
+        )
+        self._pull = TierPull(
+            tier,
+            self._scans,
+            lane=lane,
+            store=self._store,
+            writer=writer,
+            planner=Planner(holdings),
+            keeper=self._keeper,
+            run=self._run,
+            state=state,
+            first=first,
+        )
+        try:
+            return await self._pull.run()
+        finally:
+            self._pull = None
+
+    async def _finish(self, state: TierState, last: Round) -> None:
+        problems = list(last.scanned.problems) if last.scanned is not None else []
+        row = last.snapshot
+        if row is not None and not last.missed and not row.complete and self._writer is not None:
+            self._writer.note(Changes(snapshots=[replace(row, complete=True)]))
+            await self._keeper.commit()
+        if last.missed:
+            problems += await self._keeper.do(_name_missed, self._store, last)
+        state.problems = tuple(problems)
+        state.complete = not last.missed and not self._options.dry_run
+        state.phase = Phase.DONE
+
+    async def _connected(self, tier: Tier, state: TierState) -> Lane:
+        if self._lane is None:
+            state.phase = Phase.CONNECTING
+            self._lane = await open_lane(self._dialer)
+            await self._lane.send(Tune(self._options.level_for(tier.source), BUDGET))
+            self._beats = asyncio.create_task(_beat(self._lane))
+        return self._lane
+
+    @property
+    def _never_was(self) -> bool:
+        return not self._scans
+
+    async def _acknowledged(self, segments: list[StoredSegment]) -> None:
+        if self._pull is not None:
+            await self._pull.acknowledged(segments)
+
+    async def _hang_up(self) -> None:
+        if self._beats is not None:
+            self._beats.cancel()
+            await asyncio.gather(self._beats, return_exceptions=True)
+            self._beats = None
+        if self._lane is not None:
+            lane, self._lane = self._lane, None
+            await lane.close()
+
+
+async def _beat(lane: Lane) -> None:
+    number = 0
+    with contextlib.suppress(TransportError):  # the receiving side says so
+        while True:
+            await asyncio.sleep(BEAT_SECONDS)
+            number += 1
+            await lane.send(Beat(number))
+
+
+def _name_missed(store: Store, last: Round) -> list[Problem]:
+    """The files whose chunks did not come, with the reason of the first."""
+    problems: dict[bytes, Problem] = {}
+    for number in sorted({page for page, _, _ in last.missed}):
+        reasons = {index: reason for page, index, reason in last.missed if page == number}
+        at = 0
+        for entry in store.page(last.pages[number].id):
+            count = entry.content.chunk_count if entry.content is not None else 0
+            reason = next((reasons[i] for i in range(at, at + count) if i in reasons), None)
+            if reason is not None:
+                problems[entry.path] = Problem(entry.path, reason)
+            at += count
+    return list(problems.values())

@@ -1,0 +1,345 @@
+"""One round over one tier: scan there, plan here, want, store, until nothing is left to come.
+
+The way of a byte (docs/design.md) from this side. `TierPull.handle` takes every message of the
+agent; the order of pages is theirs, whatever order they arrive in. A page that the tier's last
+complete snapshot has too is not even looked at, until the first difference.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from cas import __version__
+from cas.chunker import IDENTITY
+from cas.errors import PeerError, SourceError, TransportError
+from cas.ids import Digest
+from cas.interfaces import Changes, FileRow, SnapshotRow
+from cas.messages import (
+    LOOK_AT_ONCE,
+    Ack,
+    Look,
+    Message,
+    Missed,
+    Page,
+    Piece,
+    Progress,
+    Recipes,
+    Refused,
+    Same,
+    Scan,
+    Scanned,
+    Want,
+)
+from cas.pack import Origin, PageRun
+from cas.plan import Tier
+from cas.pull.keeper import Keeper
+from cas.pull.lane import Lane
+from cas.pull.planner import Counts, Expected, PlannedPage, Planner, bitmap
+from cas.pull.receive import Assembler, Receiver, StoredSegment
+from cas.pull.state import Phase, TierState
+from cas.pull.tally import Tally
+from cas.snapshot import PageRef, Snapshot
+from cas.store.store import Store, enter_snapshot, page_ref
+from cas.store.writer import Writer, now_ms
+
+MISSES_LIMIT = 10_000  # that are kept to be listed
+
+
+@dataclass(slots=True)
+class Round:
+    """What a round came to. `missed` are (page number, chunk index, reason)."""
+
+    scanned: Scanned | None = None
+    pages: dict[int, PageRef] = field(default_factory=dict)
+    missed: list[tuple[int, int, str]] = field(default_factory=list)
+    snapshot: SnapshotRow | None = None
+
+
+class TierPull:
+    """One round. `run` returns when all that was wanted is stored or missed."""
+
+    def __init__(
+        self,
+        tier: Tier,
+        number: int,
+        *,
+        lane: Lane,
+        store: Store,
+        writer: Writer | None,
+        planner: Planner,
+        keeper: Keeper,
+        run: bytes,
+        state: TierState,
+        first: bool,
+    ) -> None:
+        self._tier = tier
+        self._number = number
+        self._lane = lane
+        self._store = store
+        self._writer = writer
+        self._planner = planner
+        self._keeper = keeper
+        self._run = run
+        self._state = state
+        self._first = first
+        self._tally = Tally(state, lane.transport)
+        self._base = _complete_base(store, tier.name)
+        self._skipping = self._base is not None
+        self._expected: dict[int, Expected] = {}
+        self._assembler = Assembler()
+        self._receiver = (
+            Receiver(writer, self._expected_of, self._origin) if writer is not None else None
+        )
+        self._concluded = False
+        self._done = asyncio.Event()
+        self._kept: list[tuple[int, list[Digest]]] = []
+        self._uncommitted = 0
+        self.round = Round()
+
+    async def run(self) -> Round:
+        """Do the round. Raises TransportError when the lane is lost, SourceError when the agent
+        cannot do it, PeerError, StoreError; whatever was acknowledged then is kept."""
+        self._state.phase = Phase.SCANNING
+        await self._lane.send(self._order())
+        tasks = [asyncio.create_task(self._receive()), asyncio.create_task(self._done.wait())]
+        if self._writer is not None:
+            tasks.append(asyncio.create_task(self._keeper.keep_committing()))
+        try:
+            ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in ended:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._keeper.do(self._close)
+            await self._keeper.commit()
+        return self.round
+
+    async def acknowledged(self, segments: Sequence[StoredSegment]) -> None:
+        """These segments are durable: tell the agent, count them."""
+        with contextlib.suppress(TransportError):  # a lost lane shows where we receive
+            await self._lane.send(Ack(tuple(segment.key for segment in segments)))
+        self._state.fetched += sum(segment.plain_size for segment in segments)
+        self._state.stored += sum(segment.stored_size for segment in segments)
+        self._uncommitted -= len(segments)
+        await self._settle()
+
+    def _order(self) -> Scan:
+        known = [ref.id for ref in self._base.pages] if self._base is not None else []
+        latest = self._store.snapshots(self._tier.name)
+        if latest and self._base is None:
+            known = [ref.id for ref in self._store.snapshot(latest[-1].id).pages]
+        known += self._store.index.pending_pages(self._tier.name)
+        tier = self._tier
+        return Scan(
+            self._number,
+            tier.name,
+            tier.paths,
+            tier.exclude,
+            tier.include,
+            tuple(dict.fromkeys(known)),
+        )
+
+    async def _receive(self) -> None:
+        while True:
+            await self.handle(await self._lane.receive())
+
+    async def handle(self, message: Message) -> None:
+        """Take one message of the agent in."""
+        if isinstance(message, Piece):
+            await self._piece(message)
+        elif isinstance(message, Page):
+            await self._page(message.number, message.encoded)
+        elif isinstance(message, Same):
+            await self._same(message)
+        elif isinstance(message, Recipes):
+            planned = await self._keeper.do(self._planner.recipes, message.encoded)
+            for page in planned:
+                await self._take(page)
+        elif isinstance(message, Missed):
+            self._missed(message)
+        elif isinstance(message, Scanned):
+            await self._scanned(message)
+        elif isinstance(message, Progress):
+            self._state.path = message.path
+        elif isinstance(message, Refused):
+            raise SourceError(message.what, where=message.where, advice=message.advice)
+        await self._settle()
+
+    async def _piece(self, piece: Piece) -> None:
+        data = self._assembler.add(piece)
+        if data is None:
+            return
+        if self._receiver is None:
+            raise PeerError("a segment came although nothing was wanted")
+        stored = await self._keeper.do(self._receiver.store, (piece.frame, piece.segment), data)
+        self._uncommitted += len(stored)
+        self._keeper.stored(stored)
+        for number in [n for n, expected in self._expected.items() if not expected.left]:
+            del self._expected[number]
+
+    async def _page(self, number: int, encoded: bytes) -> None:
+        await self._stop_skipping()
+        planned, ask = await self._keeper.do(self._planner.page, number, encoded)
+        for at in range(0, len(ask), LOOK_AT_ONCE):
+            await self._lane.send(Look(self._number, ask[at : at + LOOK_AT_ONCE]))
+        if planned is not None:
+            await self._take(planned)
+
+    async def _same(self, message: Same) -> None:
+        base = self._base
+        number = message.number
+        if self._skipping and base is not None and number < len(base.pages):
+            ref = base.pages[number]
+            if ref.id == message.page:
+                self.round.pages[number] = ref
+                self._count()
+                return
+        await self._stop_skipping()
+        await self._page(number, await self._keeper.do(self._store.reader.object, message.page))
+
+    async def _stop_skipping(self) -> None:
+        """The tier has changed: look at the pages that were passed over so far."""
+        if not self._skipping:
+            return
+        self._skipping = False
+        passed, self.round.pages = self.round.pages, {}
+        for number, ref in passed.items():
+            encoded = await self._keeper.do(self._store.reader.object, ref.id)
+            planned, _ = await self._keeper.do(self._planner.page, number, encoded)
+            if planned is not None:
+                await self._take(planned)
+
+    async def _take(self, page: PlannedPage) -> None:
+        self.round.pages[page.number] = page_ref(page.id, page.entries)
+        if page.expected is not None and self._writer is not None:
+            self._expected[page.number] = page.expected
+            await self._lane.send(Want(self._number, page.number, bitmap(page.expected.indexes)))
+        if self._writer is not None:
+            await self._keeper.do(self._keep, page)
+        self._count()
+
+    def _close(self) -> None:
+        if self._receiver is not None:
+            self._receiver.close()
+
+    def _keep(self, page: PlannedPage) -> None:
+        """Hand a page, its recipes and its rows to the writer; in the store thread."""
+        writer = self._writer
+        if writer is None:
+            return
+        origin = self._origin(0, ())
+        # Rows first: a commit may come in between, and rows without their page are only early.
+        is_new = self._store.index.locate(page.id) is None
+        writer.note(_rows(self._tier, page, with_files=is_new))
+        fresh = self._planner.fresh_recipes(page.entries)
+        ids = [writer.add_object(recipe, origin) for recipe in fresh]
+        writer.add_object(page.encoded, origin)
+        self._forget_kept(ids)
+
+    def _forget_kept(self, ids: list[Digest]) -> None:
+        """Remember recipes handed to the writer; drop those that a whole commit has passed."""
+        now = self._keeper.commits
+        self._kept.append((now, ids))
+        while self._kept and self._kept[0][0] + 2 <= now:
+            self._planner.drop_recipes(self._kept.pop(0)[1])
+
+    def _missed(self, message: Missed) -> None:
+        expected = self._expected_of(self._number, message.number)
+        for index, reason in message.chunks:
+            expected.settle(index)
+            if len(self.round.missed) < MISSES_LIMIT:
+                self.round.missed.append((message.number, index, reason))
+        self._state.missed += len(message.chunks)
+        if not expected.left:
+            del self._expected[message.number]
+
+    async def _scanned(self, message: Scanned) -> None:
+        if self._skipping and message.pages != len(self.round.pages):
+            await self._stop_skipping()
+        if self._base is not None and message.pages != len(self._base.pages):
+            await self._stop_skipping()
+        self.round.scanned = message
+
+    async def _settle(self) -> None:
+        """After every step: has the scan been understood, is the round over?"""
+        self._tally.wire()
+        scanned = self.round.scanned
+        if scanned is None or self._planner.is_waiting or self._done.is_set():
+            return
+        if len(self.round.pages) < scanned.pages:
+            return
+        if not self._concluded:
+            self._concluded = True
+            self._count(final=True)
+            if self._writer is not None:
+                await self._keeper.commit()
+                await self._keeper.do(self._conclude, scanned)
+                await self._keeper.commit()
+        if not self._expected and not self._uncommitted:
+            self._done.set()
+
+    def _conclude(self, scanned: Scanned) -> None:
+        """Write the tier's snapshot; in the store thread, all its pages being durable."""
+        pages = tuple(self.round.pages[number] for number in range(scanned.pages))
+        snapshot = Snapshot(
+            self._tier.name,
+            self._tier.source,
+            self._lane.name,
+            self._tier.paths,
+            self._run,
+            scanned.started_ms,
+            scanned.finished_ms,
+            IDENTITY,
+            __version__,
+            self._state.unique,
+            pages,
+            scanned.problems,
+        )
+        if self._writer is not None:
+            self.round.snapshot = enter_snapshot(self._store, self._writer, snapshot)
+
+    def _count(self, *, final: bool = False) -> None:
+        base = self._base
+        if self._skipping and base is not None:
+            refs = self.round.pages.values()
+            counts = Counts(
+                sum(ref.entries for ref in refs), sum(ref.logical for ref in refs), base.unique, 0
+            )
+        else:
+            counts = self._planner.counts
+        if self._first or final:
+            self._tally.counts(counts)
+        if final:
+            self._state.scanned = True
+            self._state.phase = Phase.FETCHING
+
+    def _expected_of(self, scan: int, number: int) -> Expected:
+        expected = self._expected.get(number) if scan == self._number else None
+        if expected is None:
+            raise PeerError("chunks came of a page of which none are wanted")
+        return expected
+
+    def _origin(self, wire_size: int, runs: tuple[PageRun, ...]) -> Origin:
+        tier = self._tier
+        return Origin(self._run, tier.source, tier.name, now_ms(), 0, wire_size, runs)
+
+
+def _complete_base(store: Store, tier: str) -> Snapshot | None:
+    """The tier's newest snapshot, if all of its content is here."""
+    rows = store.snapshots(tier)
+    return store.snapshot(rows[-1].id) if rows and rows[-1].complete else None
+
+
+def _rows(tier: Tier, page: PlannedPage, *, with_files: bool) -> Changes:
+    changes = Changes(pending_pages=[(tier.name, page.id)])
+    for row, entry in enumerate(page.entries):
+        if with_files:
+            changes.files.append(FileRow(tier.source, entry.path, tier.name, page.id, row))
+        if entry.content is not None and entry.content.parts:
+            changes.recipes.append((entry.content.digest, entry.content.parts))
+    return changes

@@ -1,0 +1,1 @@
+"""The store: packs, snapshots and the index that finds things in them, under one directory."""

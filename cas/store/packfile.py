@@ -1,0 +1,103 @@
+"""Packs that are still being written: append, fsync, seal.
+
+An append that fails (a full disk) takes back what it wrote of the record, so that the pack always
+ends with a whole one. Sealing hashes the file as it lies on the disk: the name it gets is that of
+the bytes that are really there.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from pathlib import Path
+
+from cas.errors import StoreError
+from cas.pack import HEADER_SIZE, ID_SIZE, encode_header, encode_seal
+from cas.store.durable import sync_directory
+from cas.store.layout import OPEN_PREFIX
+
+READ_SIZE = 2**20
+
+
+class PackFile:
+    """One open pack; `number` is its number in the index, `size` the bytes written."""
+
+    def __init__(self, directory: Path, number: int, pack_id: bytes, size: int | None) -> None:
+        """Open the pack of this id for appending at `size`, or begin it when `size` is None."""
+        self.number = number
+        self.id = pack_id
+        self.directory = directory
+        self.name = OPEN_PREFIX + pack_id.hex()
+        self.offsets: list[int] = []
+        self.frames = 0  # that may still get segments
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if size is None else 0)
+        self._fd = os.open(self.path, flags, 0o644)
+        self.size = HEADER_SIZE if size is None else size
+        if size is None:
+            os.pwrite(self._fd, encode_header(pack_id), 0)
+            sync_directory(directory)
+
+    @property
+    def path(self) -> Path:
+        """Where the file lies now."""
+        return self.directory / self.name
+
+    def append(self, record: bytes) -> int:
+        """Write `record` at the end and return its offset; not durable before `sync`."""
+        offset = self.size
+        try:
+            written = 0
+            while written < len(record):
+                written += os.pwrite(self._fd, memoryview(record)[written:], offset + written)
+        except OSError as error:
+            os.ftruncate(self._fd, offset)
+            raise disk_error(error, self.path) from error
+        self.size += len(record)
+        self.offsets.append(offset)
+        return offset
+
+    def sync(self) -> None:
+        """Make all that was appended durable; raises StoreError."""
+        try:
+            os.fdatasync(self._fd)
+        except OSError as error:
+            raise disk_error(error, self.path) from error
+
+    def seal(self) -> str:
+        """End the pack and give it its final name; durable on return."""
+        self.append(encode_seal(self.offsets))
+        self.sync()
+        os.fchmod(self._fd, 0o444)
+        name = self._hash()
+        os.rename(self.path, self.directory / name)
+        self.name = name
+        sync_directory(self.directory)
+        self.close()
+        return name
+
+    def close(self) -> None:
+        """Release the file."""
+        os.close(self._fd)
+
+    def _hash(self) -> str:
+        hasher = hashlib.sha256()
+        for offset in range(0, self.size, READ_SIZE):
+            hasher.update(os.pread(self._fd, READ_SIZE, offset))
+        return hasher.hexdigest()
+
+
+def new_pack_id() -> bytes:
+    """A random id for a pack."""
+    return os.urandom(ID_SIZE)
+
+
+def disk_error(error: OSError, where: Path) -> StoreError:
+    """What a failed write means to the user."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreError(
+            "the disk is full",
+            where=str(where),
+            advice="free some space and run it again; nothing that was stored is lost",
+        )
+    return StoreError(f"cannot be written: {error.strerror}", where=str(where))

@@ -1,0 +1,137 @@
+"""What a writer finds when the last one was killed, and how it is set right.
+
+Any pack file may hold more than the index knows: whole records whose transaction was not written,
+then perhaps a torn one. Whole records are indexed, since their chunks were hashed before they were
+written and their checksums say that they are still what was written; a torn tail is cut off. A
+pack that was sealed but not yet entered under its new name is entered; one that ends in a seal but
+kept its old name is named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from cas.errors import CasError, DamageError
+from cas.interfaces import Changes, Index, Location, PackRow, SegmentPlace
+from cas.pack import (
+    HEADER_SIZE,
+    Record,
+    decode_header,
+    read_payload,
+    read_record,
+)
+from cas.store.durable import sync_directory
+from cas.store.layout import OPEN_PREFIX, Layout
+from cas.store.packfile import PackFile
+
+
+def recover(layout: Layout, index: Index) -> tuple[Changes, list[PackFile]]:
+    """What the index lacks, and the packs that can be appended to. Writes only to open packs:
+    cuts off torn tails, ends an unfinished sealing."""
+    known = index.packs()
+    by_name = {row.name: number for number, row in known.items()}
+    by_id = {row.id: number for number, row in known.items()}
+    next_number = max(known, default=0) + 1
+    changes = Changes()
+    still_open: list[PackFile] = []
+    for name in sorted(os.listdir(layout.packs)):
+        is_open = name.startswith(OPEN_PREFIX)
+        if not is_open and name in by_name:
+            continue
+        pack_id = _read_id(layout.packs / name, is_open=is_open)
+        if pack_id is None:
+            continue
+        number = by_id.get(pack_id)
+        if number is None:
+            number, next_number = next_number, next_number + 1
+        row = known.get(number, PackRow(pack_id, name, HEADER_SIZE, sealed=False))
+        pack = _take_up(layout.packs, name, number, row, changes)
+        if pack is not None:
+            still_open.append(pack)
+    return changes, still_open
+
+
+def _read_id(path: Path, *, is_open: bool) -> bytes | None:
+    with path.open("rb") as file:
+        head = file.read(HEADER_SIZE)
+    if len(head) < HEADER_SIZE and is_open:
+        path.unlink()  # killed before its header was written: it never held anything
+        return None
+    return decode_header(head)
+
+
+def _take_up(
+    directory: Path, name: str, number: int, row: PackRow, changes: Changes
+) -> PackFile | None:
+    path = directory / name
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        size = os.fstat(fd).st_size
+        offsets, end, sealed = _index_tail(fd, number, size, row.size, changes)
+        hasher = hashlib.sha256()
+        if sealed:
+            for offset in range(0, end, 2**20):
+                hasher.update(os.pread(fd, 2**20, offset))
+    finally:
+        os.close(fd)
+    if sealed:
+        final = hasher.hexdigest()
+        os.rename(path, directory / final)
+        sync_directory(directory)
+        changes.packs.append((number, replace(row, name=final, size=end, sealed=True)))
+        return None
+    if not name.startswith(OPEN_PREFIX):
+        raise DamageError(
+            "a sealed pack is cut off", where=str(path), advice="`cas repair` sorts it out"
+        )
+    if end != row.size or size != end:
+        changes.packs.append((number, PackRow(row.id, name, end, sealed=False)))
+    pack = PackFile(directory, number, row.id, end)
+    os.truncate(path, end)
+    pack.offsets = offsets
+    return pack
+
+
+def _index_tail(
+    fd: int, number: int, size: int, indexed: int, changes: Changes
+) -> tuple[list[int], int, bool]:
+    """Offsets of all records, where the last whole one ends, and whether that is the seal."""
+    offsets: list[int] = []
+    offset = HEADER_SIZE
+
+    def read(count: int, at: int) -> bytes:
+        return os.pread(fd, count, at)
+
+    while offset < size:
+        try:
+            record = read_record(read, offset)
+            if record.end > indexed:
+                read_payload(read, record)
+        except CasError:
+            break
+        if record.segment is None:
+            return offsets, record.end, True
+        if record.end > indexed:
+            note_record(changes, number, record)
+        offsets.append(offset)
+        offset = record.end
+    return offsets, offset, False
+
+
+def note_record(changes: Changes, pack: int, record: Record) -> None:
+    """Add what a whole record tells to `changes`."""
+    segment = record.segment
+    if segment is None:
+        return
+    place = SegmentPlace(
+        pack, record.offset, record.payload_offset, record.payload_size, segment.codec,
+        segment.plain_size,
+    )  # fmt: skip
+    changes.segments.append((segment.frame, segment.number, place))
+    at = 0
+    for id_, length in zip(segment.ids, segment.lengths, strict=True):
+        changes.chunks.append((id_, Location(segment.frame, segment.number, at, length)))
+        at += length
