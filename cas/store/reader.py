@@ -1,0 +1,130 @@
+"""Reads chunks, pages and recipes out of packs, and lets out only what hashes to its name.
+
+A chunk is found through the index: frame, segment, offset. Of a plain segment just the chunk is
+read. A compressed one is decoded after those before it in its frame (`cas/store/frames.py`), its
+payload's CRC-32C checked first, so that damage is told from a wrong index and its place is known.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+
+from cas.errors import DamageError, FormatError, NotHeldError
+from cas.frame import Codec
+from cas.ids import Digest, digest_of
+from cas.interfaces import Index, Location, SegmentPlace
+from cas.pack import Record, read_payload, read_record
+from cas.store.frames import Frames
+from cas.store.open_packs import OpenPacks
+
+MEMORY = 96 * 2**20  # bytes of decoded segments and decoder windows kept: about two frames
+PLACES_KEPT = 256  # frames whose segments' places are remembered
+
+
+class PackReader:
+    """A `ContentSource` over the packs in a directory; safe to use from several threads, while
+    another process writes and seals packs. The index must be as safe."""
+
+    def __init__(
+        self,
+        index: Index,
+        packs_dir: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        memory: int = MEMORY,
+    ) -> None:
+        self._index = index
+        self._packs = OpenPacks(index, os.fsencode(packs_dir))
+        self._frames = Frames(self._payload, self._where, memory)
+        self._lock = threading.Lock()
+        self._places: OrderedDict[int, dict[int, SegmentPlace]] = OrderedDict()
+
+    def object(self, object_id: Digest) -> bytes:
+        """The encoded page or recipe of this id. Raises NotHeldError, DamageError."""
+        return self.chunk(object_id)
+
+    def chunk(self, chunk_id: Digest) -> bytes:
+        """A chunk's plain bytes, hashed and found right. Raises NotHeldError, DamageError."""
+        location = self._index.locate(chunk_id)
+        if location is None:
+            raise NotHeldError("this chunk is not in the store", where=chunk_id.hex())
+        place, plain = self._read(location)
+        if digest_of(plain) != chunk_id:
+            raise DamageError(f"the chunk {chunk_id.hex()} is damaged", where=self._where(place))
+        return plain
+
+    def close(self) -> None:
+        """Let go of files and memory; reading takes them again."""
+        self._packs.close()
+        self._frames.clear()
+
+    def _read(self, location: Location) -> tuple[SegmentPlace, bytes]:
+        """Where the chunk's segment is, and the bytes that should be the chunk."""
+        places = self._places_of(location)
+        place = places[location.segment]
+        start, length = location.offset, location.length
+        if start + length > place.plain_size:
+            raise DamageError("the index and the pack disagree", where=self._where(place))
+        if place.codec is Codec.PLAIN:
+            return place, self._packs.read(place.pack, length, place.payload_offset + start)
+        segment = self._frames.get(location.frame, location.segment)
+        if segment is None:
+            segment = self._decode(location, places)
+        return place, segment[start : start + length]
+
+    def _decode(self, location: Location, places: dict[int, SegmentPlace]) -> bytes:
+        compressed = [step for step in places.items() if step[1].codec is Codec.ZSTD]
+        steps = [step for step in compressed if step[0] <= location.segment]
+        ended = len(steps) == len(compressed) and self._packs.row(steps[-1][1].pack).sealed
+        return self._frames.decode(location.frame, steps, complete=ended)
+
+    def _places_of(self, location: Location) -> dict[int, SegmentPlace]:
+        """The places of the frame's segments by number, in order, the located one among them."""
+        frame = location.frame
+        with self._lock:
+            places = self._places.get(frame)
+            if places is not None and location.segment in places:
+                return places
+        places = dict(self._index.segments_of(frame))  # the frame may have grown
+        if location.segment not in places:
+            raise DamageError(
+                f"the index has no segment {location.segment} of frame {frame}",
+                advice="rebuild the index",
+            )
+        with self._lock:
+            self._places[frame] = places
+            if len(self._places) > PLACES_KEPT:
+                self._places.popitem(last=False)
+        return places
+
+    def _payload(self, place: SegmentPlace) -> bytes:
+        """The payload of a segment, its record and checksum verified."""
+
+        def read(size: int, offset: int, /) -> bytes:
+            return self._packs.read(place.pack, size, offset)
+
+        try:
+            record = read_record(read, place.offset)
+            if not _same(record, place):
+                raise DamageError("the index and the pack disagree")
+            return read_payload(read, record)
+        except FormatError as error:
+            raise DamageError(error.what, where=self._where(place)) from error
+        except DamageError as error:
+            raise DamageError(error.what, where=self._where(place)) from error
+
+    def _where(self, place: SegmentPlace) -> str:
+        return f"pack {self._packs.row(place.pack).name}, offset {place.offset}"
+
+
+def _same(record: Record, place: SegmentPlace) -> bool:
+    """Whether the pack has at the place what the index says."""
+    segment = record.segment
+    return (
+        segment is not None
+        and segment.codec == place.codec
+        and segment.plain_size == place.plain_size
+        and record.payload_offset == place.payload_offset
+        and record.payload_size == place.payload_size
+    )
