@@ -39,8 +39,8 @@ HOMES = {
     "msgpack": "cas/wire.py",
     "pathspec": "cas/ignore.py",
     "rich": "cli/",
-    "tomli": "cas/plan.py",
-    "tomllib": "cas/plan.py",
+    "tomli": "cas/toml_lines.py",
+    "tomllib": "cas/toml_lines.py",
     "zstandard": "cas/frame.py",
 }
 
@@ -228,7 +228,7 @@ def test_a_broken_rule_is_found(tmp_path: Path, name: str, text: str, expected: 
 
 GOOD = [
     ("cas/frame.py", "import zstandard\nfrom cas.ids import Digest"),
-    ("cas/plan.py", "import sys\nimport tomllib\nimport tomli"),
+    ("cas/toml_lines.py", "import sys\nimport tomllib\nimport tomli"),
     ("cas/pull/sync.py", "import asyncio\nasync def pull(): ..."),
     ("cas/agent/serve.py", "import os\nasync def serve(): ..."),
     ("cas/session.py", "x = 1\n" * 400),
