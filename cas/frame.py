@@ -7,7 +7,8 @@ content does not compress is stored as it is (`Codec.PLAIN`), outside the zstd s
 read without the others.
 
 The decoder is told each segment's plain size beforehand and asks zstd for exactly that many bytes,
-so that no input, however crafted, makes it produce more.
+so that no input, however crafted, makes it produce more. Then it asks for one byte more, to see
+that there is none: a payload must hold its segment, all of it and nothing else.
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ class FrameEncoder:
 
 
 class FrameDecoder:
-    """Decodes the ZSTD segments of one frame, in order, each handed in once."""
+    """Decodes the ZSTD segments of one frame, in order, each handed in once.
+
+    After an error it is of no further use.
+    """
 
     def __init__(self) -> None:
         self._input = _Feed()
@@ -64,32 +68,52 @@ class FrameDecoder:
         self._stream = decompressor.stream_reader(self._input)  # type: ignore[arg-type]
 
     def segment(self, payload: bytes | memoryview, plain_size: int) -> bytes:
-        """The `plain_size` bytes of the next segment; raises FormatError if there are fewer."""
-        if plain_size > SEGMENT_PLAIN_LIMIT:
-            raise LimitError(f"a segment of {plain_size} bytes is over its limit")
+        """The `plain_size` bytes of the next segment; raises FormatError unless `payload` holds
+        just that many."""
+        if not 0 < plain_size <= SEGMENT_PLAIN_LIMIT:
+            raise LimitError(f"a segment of {plain_size} bytes is not within its limits")
         self._input.give(payload)
         try:
             plain = self._stream.read(plain_size)
+        except _StarvedError:
+            raise FormatError(f"a segment holds less than its {plain_size} bytes") from None
         except zstandard.ZstdError as error:
             raise FormatError(f"a segment cannot be decompressed: {error}") from error
-        if len(plain) != plain_size:
+        if len(plain) != plain_size:  # its zstd frame ended
             raise FormatError(f"a segment holds {len(plain)} bytes instead of {plain_size}")
+        self._check_empty(plain_size)
         return plain
+
+    def _check_empty(self, plain_size: int) -> None:
+        """Take in what is left of the payload, which must not give a single byte."""
+        try:
+            more = self._stream.read(1)
+        except _StarvedError:
+            return
+        except zstandard.ZstdError as error:
+            raise FormatError(f"a segment cannot be decompressed: {error}") from error
+        if more:
+            raise FormatError(f"a segment holds more than its {plain_size} bytes")
+
+
+class _StarvedError(Exception):
+    """A zstd stream reader wants more than it was given. It can go on when it is given more; an
+    empty read, as of a file at its end, would have made it finish."""
 
 
 class _Feed:
-    """The input of a zstd stream reader: what was given and not read yet."""
+    """The input of a zstd stream reader: one payload at a time, handed out once."""
 
     def __init__(self) -> None:
-        self._data: memoryview = memoryview(b"")
+        self._data = memoryview(b"")
 
     def give(self, payload: bytes | memoryview) -> None:
-        # Nothing of the last payload is left but at most the mark of an empty block: zstd
-        # stops reading as soon as it has the bytes asked for.
-        left = bytes(self._data)
-        self._data = memoryview(left + bytes(payload)) if left else memoryview(payload)
+        self._data = memoryview(payload)
 
     def read(self, size: int) -> bytes:
+        if not self._data:
+            self._data = memoryview(b"")  # lets go of the payload
+            raise _StarvedError
         data, self._data = self._data[:size], self._data[size:]
         return bytes(data)
 
@@ -100,14 +124,13 @@ def is_compressible(chunk: bytes | memoryview) -> bool:
         return True
     step = (len(chunk) - SAMPLE_SLICE) // 3
     sample = b"".join(bytes(chunk[at : at + SAMPLE_SLICE]) for at in range(0, 3 * step + 1, step))
-    return len(_SAMPLER.compress(sample)) < SAMPLE_RATIO * len(sample)
-
-
-_SAMPLER = zstandard.ZstdCompressor(level=1)
+    # A compressor each time, some 10 us: one may not be used by several threads at once.
+    packed = zstandard.ZstdCompressor(level=1).compress(sample)
+    return len(packed) < SAMPLE_RATIO * len(sample)
 
 
 def compress_small(data: bytes, level: int = 12) -> bytes:
-    """`data` as one zstd frame that states its size: for messages and pages."""
+    """`data`, not empty, as one zstd frame that states its size: for messages and pages."""
     return zstandard.ZstdCompressor(level=level).compress(data)
 
 
@@ -115,8 +138,10 @@ def decompress_small(data: bytes, *, limit: int) -> bytes:
     """What `compress_small` was given; raises LimitError before memory for more than `limit`."""
     try:
         size = zstandard.frame_content_size(data)
-        if size < 0 or size > limit:
+        if size > limit:
             raise LimitError(f"a compressed message of {size} bytes is over its limit of {limit}")
+        if size < 1:  # not stated, or none: then the library would not look at the rest
+            raise FormatError("a compressed message is empty or does not state its size")
         return zstandard.ZstdDecompressor(max_window_size=2**WINDOW_LOG).decompress(
             data, allow_extra_data=False
         )
