@@ -1,4 +1,5 @@
-"""Content-defined chunking: FastCDC (Xia et al., USENIX ATC 2016) over a stream.
+"""Content-defined chunking: FastCDC (Xia et al., USENIX ATC 2016) over a stream (docs/format.md,
+section 7).
 
 The package `fastcdc` cuts buffers; this file lets it cut streams: it keeps what follows the last
 certain cut and puts the next bytes behind it. A cut is certain when the library saw at least
@@ -8,10 +9,14 @@ the stream was read. `IDENTITY` names everything that the cuts depend on; both e
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 
-import fastcdc
-from fastcdc.fastcdc_py import fastcdc_py
+# Without its compiled part the package says so on standard output, where the agent speaks.
+with redirect_stdout(io.StringIO()):
+    import fastcdc
+    from fastcdc.fastcdc_py import fastcdc_py
 
 MIN_SIZE = 16 * 1024
 AVERAGE_SIZE = 64 * 1024
@@ -35,37 +40,47 @@ class Chunker:
     """Cuts one stream, handed in by pieces.
 
     `feed(data)` gives the chunks that have become certain, `finish()` the rest. The views point
-    into a buffer that lives until they are dropped; nothing is copied but the carried rest.
+    into a buffer that lives until they are dropped. What was fed must not change before then.
     """
 
     def __init__(self) -> None:
-        self._rest: bytes = b""
+        self._pieces: list[bytes] = []
+        self._size = 0
 
     def feed(self, data: bytes) -> list[memoryview]:
         """Chunks that are certain now that `data` follows what was fed before."""
-        buffer = self._rest + data if self._rest else data
+        self._pieces.append(data)
+        self._size += len(data)
+        # Joined only when a chunk comes of it, so that small pieces are not copied each time.
+        if self._size < MAX_SIZE:
+            return []
+        buffer = self._take()
         view = memoryview(buffer)
         chunks = []
         done = 0
-        if len(buffer) >= MAX_SIZE:
-            for cut in _cuts(buffer):
-                if len(buffer) - cut.offset < MAX_SIZE:
-                    break
-                done = cut.offset + cut.length
-                chunks.append(view[cut.offset : done])
-        self._rest = buffer[done:]
+        for cut in _cuts(buffer):
+            if len(buffer) - cut.offset < MAX_SIZE:
+                break
+            done = cut.offset + cut.length
+            chunks.append(view[cut.offset : done])
+        self._pieces, self._size = [buffer[done:]], len(buffer) - done
         return chunks
 
     def finish(self) -> list[memoryview]:
         """The chunks that were left; the chunker is then ready for another stream."""
-        rest, self._rest = self._rest, b""
-        view = memoryview(rest)
+        buffer = self._take()
+        view = memoryview(buffer)
         chunks = []
         at = 0
-        for length in cut_whole(rest):
+        for length in cut_whole(buffer):
             chunks.append(view[at : at + length])
             at += length
         return chunks
+
+    def _take(self) -> bytes:
+        buffer = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces, self._size = [], 0
+        return buffer
 
 
 def _cuts(data: bytes | memoryview) -> Iterator[fastcdc.fastcdc_cy.Chunk]:
