@@ -20,11 +20,12 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import pairwise
 from typing import Protocol
 
 from cas import wire
 from cas._native import crc32c
-from cas.errors import DamageError, FormatError
+from cas.errors import DamageError, FormatError, LimitError
 from cas.frame import SEGMENT_PLAIN_LIMIT, SEGMENT_STORED_LIMIT, Codec
 from cas.ids import DIGEST_SIZE, Digest, as_digest, split_digests
 from cas.recipe import LENGTH_LIMIT
@@ -90,13 +91,14 @@ class Segment:
 @dataclass(frozen=True, slots=True)
 class Record:
     """One record of a pack: where it starts, its segment (None for the seal), and its payload's
-    place and checksum."""
+    place and checksum. `offsets` is what a seal says: where all records before it start."""
 
     offset: int
     segment: Segment | None
     payload_offset: int
     payload_size: int
     payload_crc: int
+    offsets: tuple[int, ...] = ()
 
     @property
     def end(self) -> int:
@@ -122,8 +124,10 @@ def decode_header(data: bytes) -> bytes:
     return data[len(MAGIC) :]
 
 
-def encode_segment(segment: Segment, payload: bytes) -> bytes:
-    """The record of one segment: header, table, payload."""
+def encode_segment(segment: Segment, payload: bytes | memoryview) -> bytes:
+    """The record of one segment: header, table, payload. Raises FormatError (LimitError) for one
+    that no reader would accept."""
+    _check(segment, len(payload))
     origin = segment.origin
     runs = [[run.page, run.first, run.count] for run in origin.runs]
     table = wire.encode(
@@ -156,7 +160,7 @@ def encode_seal(offsets: list[int]) -> bytes:
 def _encode_head(
     kind: Kind,
     table: bytes,
-    payload: bytes,
+    payload: bytes | memoryview,
     *,
     codec: int = 0,
     flags: int = 0,
@@ -191,20 +195,34 @@ def read_record(read: Readable, offset: int) -> Record:
     table = read(table_size, offset + RECORD_SIZE)
     if len(table) != table_size or crc32c(table, crc32c(head[:-4])) != crc:
         raise DamageError("a record's header is damaged or torn", where=f"offset {offset}")
-    payload_offset = offset + RECORD_SIZE + table_size
+    place = (offset + RECORD_SIZE + table_size, payload_size, payload_crc)
     if kind == Kind.SEAL:
-        return Record(offset, None, payload_offset, 0, payload_crc)
+        if any((codec, flags, frame, number, plain_size, payload_size, payload_crc, base)):
+            raise FormatError("a seal says more than it may", where=f"offset {offset}")
+        return Record(offset, None, *place, _decode_seal(table, offset))
     if kind != Kind.SEGMENT or base or flags & ~META or codec not in tuple(Codec):
         raise FormatError(
             "a record of a newer kind", where=f"offset {offset}", advice="use a newer cas"
         )
-    lengths, ids, origin = _decode_table(table)
     segment = Segment(
-        frame, number, Codec(codec), bool(flags & META), plain_size, lengths, ids, origin
+        frame, number, Codec(codec), bool(flags & META), plain_size, *_decode_table(table)
     )
-    if sum(lengths) != plain_size or plain_size > SEGMENT_PLAIN_LIMIT:
-        raise FormatError("a segment's chunks do not fill it", where=f"offset {offset}")
-    return Record(offset, segment, payload_offset, payload_size, payload_crc)
+    _check(segment, payload_size)
+    return Record(offset, segment, *place)
+
+
+def _check(segment: Segment, payload_size: int) -> None:
+    """Raise unless a segment's parts fit one another and their limits."""
+    if not 0 < segment.plain_size <= SEGMENT_PLAIN_LIMIT or payload_size > SEGMENT_STORED_LIMIT:
+        raise LimitError(f"a segment of {segment.plain_size} bytes is not within its limits")
+    if len(segment.ids) > CHUNKS_LIMIT:
+        raise LimitError(f"a segment of {len(segment.ids)} chunks is over the limit")
+    if len(segment.lengths) != len(segment.ids) or sum(segment.lengths) != segment.plain_size:
+        raise FormatError("a segment's chunks do not fill it")
+    if segment.codec == Codec.PLAIN and payload_size != segment.plain_size:
+        raise FormatError("a plain segment's payload is not its bytes")
+    if segment.origin.runs and sum(r.count for r in segment.origin.runs) != len(segment.ids):
+        raise FormatError("a segment's origin does not name each of its chunks")
 
 
 def read_payload(read: Readable, record: Record) -> bytes:
@@ -216,11 +234,27 @@ def read_payload(read: Readable, record: Record) -> bytes:
 
 
 def read_records(read: Readable, size: int, offset: int = HEADER_SIZE) -> Iterator[Record]:
-    """The records from `offset` to `size`; raises like `read_record` at the first bad one."""
+    """The records from `offset` to `size`; raises like `read_record` at the first bad one, and
+    FormatError when a seal is not the last of them or does not list those before it."""
+    seen: list[int] = []
+    whole = offset == HEADER_SIZE
     while offset < size:
         record = read_record(read, offset)
+        if record.segment is None:
+            listed = record.offsets if whole else record.offsets[-len(seen) :] if seen else ()
+            if record.end != size or listed != tuple(seen):
+                raise FormatError("a seal that does not fit its pack", where=f"offset {offset}")
         yield record
+        seen.append(offset)
         offset = record.end
+
+
+def _decode_seal(table: bytes, end: int) -> tuple[int, ...]:
+    body = wire.decode(table, limit=TABLE_LIMIT, what="seal")
+    offsets = wire.as_ints(body, "offsets", HEADER_SIZE, end - 1)
+    if any(one >= other for one, other in pairwise(offsets)):
+        raise FormatError("a seal's offsets are not in order", where=f"offset {end}")
+    return tuple(offsets)
 
 
 def _decode_table(data: bytes) -> tuple[tuple[int, ...], tuple[Digest, ...], Origin]:
@@ -228,28 +262,26 @@ def _decode_table(data: bytes) -> tuple[tuple[int, ...], tuple[Digest, ...], Ori
     lengths, blob, origin = wire.as_list(body, "segment table", 3)
     lengths = wire.as_ints(lengths, "chunk lengths", 1, LENGTH_LIMIT)
     ids = split_digests(wire.as_bytes(blob, "chunk ids", CHUNKS_LIMIT * DIGEST_SIZE))
-    if len(lengths) != len(ids):
-        raise FormatError("a segment's lengths and ids do not match")
     return tuple(lengths), tuple(ids), _decode_origin(origin)
 
 
 def _decode_origin(row: object) -> Origin:
-    run, source, tier, time_ms, lane, wire_size, rows = wire.as_list(row, "origin", 7)
-    runs = []
-    for page, first, count in (wire.as_list(x, "page run", 3) for x in wire.as_list(rows, "runs")):
-        runs.append(
-            PageRun(
-                as_digest(page),
-                wire.as_int(first, "first chunk", 0, wire.U32),
-                wire.as_int(count, "count", 1, wire.U32),
-            )
-        )
+    run, source, tier, time_ms, lane, wire_size, runs = wire.as_list(row, "origin", 7)
     return Origin(
-        wire.as_bytes(run, "run", ID_SIZE),
+        wire.as_fixed(run, "run", ID_SIZE),
         wire.as_text(source, "source"),
         wire.as_text(tier, "tier"),
         wire.as_int(time_ms, "time"),
         wire.as_int(lane, "lane", -1, wire.U32),
         wire.as_int(wire_size, "wire size"),
-        tuple(runs),
+        tuple(_decode_page_run(row) for row in wire.as_list(runs, "page runs")),
+    )
+
+
+def _decode_page_run(row: object) -> PageRun:
+    page, first, count = wire.as_list(row, "page run", 3)
+    return PageRun(
+        as_digest(page),
+        wire.as_int(first, "first chunk", 0, wire.U32),
+        wire.as_int(count, "count", 1, CHUNKS_LIMIT),
     )

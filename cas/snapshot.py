@@ -104,7 +104,7 @@ def decode_snapshot(data: bytes) -> Snapshot:
         wire.as_text(source, "source", TEXT_LIMIT),
         wire.as_text(host, "host", TEXT_LIMIT),
         tuple(wire.as_name(root, "root", PATH_LIMIT) for root in wire.as_list(roots, "roots")),
-        decode_run(run),
+        wire.as_fixed(run, "run", RUN_SIZE),
         wire.as_int(started, "time"),
         wire.as_int(finished, "time"),
         wire.as_text(chunker, "chunker", TEXT_LIMIT),
@@ -113,14 +113,6 @@ def decode_snapshot(data: bytes) -> Snapshot:
         _decode_pages(pages),
         decode_problems(problems),
     )
-
-
-def decode_run(value: object) -> bytes:
-    """`value` as the id of a run."""
-    run = wire.as_bytes(value, "run", RUN_SIZE)
-    if len(run) != RUN_SIZE:
-        raise FormatError(f"a run id must be {RUN_SIZE} bytes")
-    return run
 
 
 def _decode_pages(value: object) -> tuple[PageRef, ...]:

@@ -98,6 +98,13 @@ def as_bytes(value: object, what: str, limit: int) -> bytes:
     return value
 
 
+def as_fixed(value: object, what: str, size: int) -> bytes:
+    """`value` as `size` bytes."""
+    if not isinstance(value, bytes) or len(value) != size:
+        raise FormatError(f"{what} must be {size} bytes")
+    return value
+
+
 def as_text(value: object, what: str, limit: int = 4096) -> str:
     """`value` as a string of at most `limit` characters."""
     if not isinstance(value, str):
