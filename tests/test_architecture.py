@@ -22,8 +22,10 @@ MAX_LINES = 400
 VALUE_MODULES = {
     "cas.entry",
     "cas.errors",
+    "cas.frame",
     "cas.ids",
     "cas.interfaces",
+    "cas.pack",
     "cas.page",
     "cas.recipe",
     "cas.snapshot",
@@ -37,7 +39,6 @@ HOMES = {
     "fastcdc": "cas/chunker.py",
     "lmdb": "indexes/env.py",
     "msgpack": "cas/wire.py",
-    "pathspec": "cas/ignore.py",
     "rich": "cli/",
     "tomli": "cas/toml_lines.py",
     "tomllib": "cas/toml_lines.py",
