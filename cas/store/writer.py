@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from cas.frame import SEGMENT_SIZE, Codec, FrameEncoder
 from cas.ids import Digest, digest_of
@@ -113,13 +113,18 @@ class Writer:
                 self._open = [p for p in self._open if p not in finished]
                 dirty = {number for number, _ in changes.packs}
                 touched = [p for p in (*self._open, *finished) if p.number in dirty]
-            for pack in touched:
-                pack.sync()
-            for pack in finished:
-                name = pack.seal()
-                changes.packs.append((pack.number, PackRow(pack.id, name, pack.size, sealed=True)))
-            if changes:
-                self._index.commit(changes)
+            try:
+                for pack in touched:
+                    pack.sync()
+                for pack in finished:
+                    name = pack.seal()
+                    row = PackRow(pack.id, name, pack.size, sealed=True)
+                    changes.packs.append((pack.number, row))
+                if changes:
+                    self._index.commit(changes)
+            except BaseException:
+                self._put_back(changes)
+                raise
             with self._guard:
                 self._pending.difference_update(id_ for id_, _ in changes.chunks)
 
@@ -129,6 +134,13 @@ class Writer:
         for pack in self._open:
             pack.close()
         self._open = []
+
+    def _put_back(self, changes: Changes) -> None:
+        """A commit failed: what it was to write belongs to the next one. A pack whose sealing
+        was begun stays as it is, for the next writer to take up."""
+        with self._guard:
+            for field_ in fields(Changes):
+                getattr(self._changes, field_.name)[:0] = getattr(changes, field_.name)
 
     def _begin_frame(self) -> int:
         frame, self._next_frame = self._next_frame, self._next_frame + 1
