@@ -20,7 +20,7 @@ NAME_LIMIT = 255
 
 
 class Kind(IntEnum):
-    """What a name is; the values are those of pages (docs/format.md)."""
+    """What a name is; the values are those of pages (docs/format.md, section 3)."""
 
     FILE = 1
     DIRECTORY = 2
@@ -36,7 +36,7 @@ DEVICES = (Kind.CHARACTER_DEVICE, Kind.BLOCK_DEVICE)
 # Entry.flags
 INCONSISTENT = 1  # changed each time it was read; what is held is one of its states, perhaps torn
 UNREADABLE = 2  # the content could not be read; only the metadata is held
-HOLE_DIGEST = 4  # too many holes to hash: the digest is that of the recipe, not of the bytes
+HOLE_DIGEST = 4  # too many holes to hash: the digest is that of the recipes, not of the bytes
 FLAGS = INCONSISTENT | UNREADABLE | HOLE_DIGEST
 
 

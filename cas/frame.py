@@ -1,4 +1,5 @@
-"""Frames: chunks compressed together, the same bytes on the wire and on disk.
+"""Frames: chunks compressed together, the same bytes on the wire and on disk (docs/format.md,
+section 6).
 
 A frame is one zstd frame (RFC 8878) with a window over all of it, at most `FRAME_LIMIT` plain
 bytes. About every `SEGMENT_SIZE` plain bytes the encoder flushes: that ends a *segment*, which can
@@ -66,12 +67,16 @@ class FrameDecoder:
         decompressor = zstandard.ZstdDecompressor(max_window_size=2**WINDOW_LOG)
         # Only its `read` is used, whatever the stub says.
         self._stream = decompressor.stream_reader(self._input)  # type: ignore[arg-type]
+        self._plain_size = 0
 
     def segment(self, payload: bytes | memoryview, plain_size: int) -> bytes:
         """The `plain_size` bytes of the next segment; raises FormatError unless `payload` holds
         just that many."""
         if not 0 < plain_size <= SEGMENT_PLAIN_LIMIT:
             raise LimitError(f"a segment of {plain_size} bytes is not within its limits")
+        self._plain_size += plain_size
+        if self._plain_size > FRAME_LIMIT:
+            raise LimitError(f"a frame of {self._plain_size} bytes is over its limit")
         self._input.give(payload)
         try:
             plain = self._stream.read(plain_size)
