@@ -1,0 +1,86 @@
+"""The two files of an LMDB environment, made safe before LMDB maps them into memory.
+
+A page of a map that has no block on the disk is a SIGBUS when it is touched. Nothing here opens
+the lock file of an environment that is open in this process: closing it again would drop LMDB's
+locks (fcntl(2), "Record locks").
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from cas.errors import StoreError
+
+DATA = "data.mdb"
+LOCK = "lock.mdb"
+LOCK_SIZE = 16384  # more than `env.READERS` places of 64 bytes; LMDB uses what there is
+
+Claim = tuple[int, int, int]  # process, device, inode
+
+_claimed: set[Claim] = set()
+
+
+def is_there(path: Path) -> bool:
+    """Whether an environment in `path` has ever been written to."""
+    with suppress(OSError):
+        return (path / DATA).stat().st_size > 0
+    return False
+
+
+def claim(path: Path) -> Claim:
+    """The right of this process to open `path`, until `release`; raises StoreError when taken."""
+    found = path.stat()
+    wanted = (os.getpid(), found.st_dev, found.st_ino)
+    if wanted in _claimed:
+        raise StoreError("the index is open in this process already", where=str(path))
+    _claimed.add(wanted)
+    return wanted
+
+
+def release(claimed: Claim) -> None:
+    """Give a claim back."""
+    _claimed.discard(claimed)
+
+
+def reserve_lock(path: Path) -> None:
+    """Give a lock file that is yet to be made its blocks; raises OSError on a full disk."""
+    lock = path / LOCK
+    with suppress(FileNotFoundError):
+        if lock.stat().st_size:
+            return
+    with suppress(PermissionError):  # a reader of a read-only store needs no lock
+        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            _allocate(fd, 0, LOCK_SIZE)
+        finally:
+            os.close(fd)
+
+
+def extend(data: Path, size: int) -> None:
+    """Make `data` at least `size` bytes long, with zeros; never shorter, whoever writes to it."""
+    with suppress(PermissionError):
+        fd = os.open(data, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            _allocate(fd, size - 1, 1)
+        finally:
+            os.close(fd)
+
+
+def _allocate(fd: int, offset: int, size: int) -> None:
+    try:
+        os.posix_fallocate(fd, offset, size)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+            raise
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
