@@ -7,13 +7,14 @@ be decoded, hashed, stored and acknowledged as soon as those before it are here.
 content does not compress is stored as it is (`Codec.PLAIN`), outside the zstd stream: it can be
 read without the others.
 
-The decoder is told each segment's plain size beforehand and asks zstd for exactly that many bytes,
-so that no input, however crafted, makes it produce more. Then it asks for one byte more, to see
-that there is none: a payload must hold its segment, all of it and nothing else.
+A payload must hold its segment, all of it and nothing else. The decoder is told the plain size and
+hands zstd the payload in small bites: what one of them can give at most, however crafted, is what
+the decoder takes in beyond that size before it stops.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import IntEnum
 
 import zstandard
@@ -25,6 +26,7 @@ WINDOW_LOG = 25
 SEGMENT_SIZE = 2**20  # plain bytes; a segment ends with the chunk that reaches it
 SEGMENT_PLAIN_LIMIT = 16 * 2**20
 SEGMENT_STORED_LIMIT = SEGMENT_PLAIN_LIMIT + 2**16
+BITE_SIZE = 1024  # of a payload; its 256 shortest blocks make 32 MiB at most
 SAMPLE_LEAST = 16 * 1024
 SAMPLE_SLICE = 4 * 1024
 SAMPLE_RATIO = 0.95  # what a sample must shrink to, to be worth compressing
@@ -63,10 +65,8 @@ class FrameDecoder:
     """
 
     def __init__(self) -> None:
-        self._input = _Feed()
         decompressor = zstandard.ZstdDecompressor(max_window_size=2**WINDOW_LOG)
-        # Only its `read` is used, whatever the stub says.
-        self._stream = decompressor.stream_reader(self._input)  # type: ignore[arg-type]
+        self._stream = decompressor.decompressobj()
         self._plain_size = 0
 
     def segment(self, payload: bytes | memoryview, plain_size: int) -> bytes:
@@ -77,50 +77,26 @@ class FrameDecoder:
         self._plain_size += plain_size
         if self._plain_size > FRAME_LIMIT:
             raise LimitError(f"a frame of {self._plain_size} bytes is over its limit")
-        self._input.give(payload)
-        try:
-            plain = self._stream.read(plain_size)
-        except _StarvedError:
-            raise FormatError(f"a segment holds less than its {plain_size} bytes") from None
-        except zstandard.ZstdError as error:
-            raise FormatError(f"a segment cannot be decompressed: {error}") from error
-        if len(plain) != plain_size:  # its zstd frame ended
-            raise FormatError(f"a segment holds {len(plain)} bytes instead of {plain_size}")
-        self._check_empty(plain_size)
-        return plain
+        pieces = []
+        left = plain_size
+        for piece in self._decoded(memoryview(payload)):
+            pieces.append(piece)
+            left -= len(piece)
+            if left < 0:
+                raise FormatError(f"a segment holds more than its {plain_size} bytes")
+        if left:
+            raise FormatError(f"a segment holds {plain_size - left} bytes instead of {plain_size}")
+        return b"".join(pieces)
 
-    def _check_empty(self, plain_size: int) -> None:
-        """Take in what is left of the payload, which must not give a single byte."""
-        try:
-            more = self._stream.read(1)
-        except _StarvedError:
-            return
-        except zstandard.ZstdError as error:
-            raise FormatError(f"a segment cannot be decompressed: {error}") from error
-        if more:
-            raise FormatError(f"a segment holds more than its {plain_size} bytes")
-
-
-class _StarvedError(Exception):
-    """A zstd stream reader wants more than it was given. It can go on when it is given more; an
-    empty read, as of a file at its end, would have made it finish."""
-
-
-class _Feed:
-    """The input of a zstd stream reader: one payload at a time, handed out once."""
-
-    def __init__(self) -> None:
-        self._data = memoryview(b"")
-
-    def give(self, payload: bytes | memoryview) -> None:
-        self._data = memoryview(payload)
-
-    def read(self, size: int) -> bytes:
-        if not self._data:
-            self._data = memoryview(b"")  # lets go of the payload
-            raise _StarvedError
-        data, self._data = self._data[:size], self._data[size:]
-        return bytes(data)
+    def _decoded(self, payload: memoryview) -> Iterator[bytes]:
+        for at in range(0, len(payload), BITE_SIZE):
+            try:
+                piece = self._stream.decompress(payload[at : at + BITE_SIZE])
+            except zstandard.ZstdError as error:
+                raise FormatError(f"a segment cannot be decompressed: {error}") from error
+            if self._stream.unused_data:
+                raise FormatError("bytes follow the end of a frame")
+            yield piece
 
 
 def is_compressible(chunk: bytes | memoryview) -> bool:
