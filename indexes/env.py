@@ -170,7 +170,12 @@ class Environment:
         # again before they were written.
         if data.stat().st_size < self.used:
             datafiles.extend(data, self.used)
-        handles = self._open_tables(tables, schema, create)
+        while True:
+            try:
+                handles = self._open_tables(tables, schema, create)
+                break
+            except lmdb.MapResizedError:  # by another process, since the line before
+                self._adopt()
         if create:
             datafiles.sync_directory(self.path)
             datafiles.sync_directory(self.path.parent)

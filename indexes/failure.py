@@ -13,7 +13,17 @@ from pathlib import Path
 from cas.errors import DamageError, StoreError
 
 REBUILD = "`cas repair --rebuild-index` makes it anew; nothing is lost"
-DAMAGED = {"CorruptedError", "PageNotFoundError", "InvalidError", "IncompatibleError"}
+# The last three are what LMDB says when the page that names the tables is not one: what else they
+# could mean, `env.py` never does.
+DAMAGED = {
+    "CorruptedError",
+    "PageNotFoundError",
+    "InvalidError",
+    "CursorFullError",
+    "IncompatibleError",
+    "BadTxnError",
+    "BadDbiError",
+}
 ROOM_LEAST = 2**20  # less free space than one flush of a small transaction takes
 
 
