@@ -13,6 +13,7 @@ from pathlib import Path
 
 from cas.errors import CasError
 from indexes.index import LmdbIndex
+from indexes.scancache import LmdbScanCache
 from tests.indexes.sample import batch, digest, holds
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -131,7 +132,21 @@ def make(path: Path, number: int) -> None:
     say(error_of(lambda: LmdbIndex(path, create=True)))
 
 
-COMMANDS = {f.__name__: f for f in (write, read, stay, readers, fork, walk, make)}
+def remember(path: Path, number: int) -> None:
+    """Put page after page into a scan cache, and say the number of each when it is done."""
+    cache = LmdbScanCache(path)
+    while True:
+        cache.put(pages=[(b"scope", b"%d" % number, page(number))])
+        say(number)
+        number += 1
+
+
+def page(number: int) -> bytes:
+    """What `remember` puts."""
+    return digest(number) * 300
+
+
+COMMANDS = {f.__name__: f for f in (write, read, stay, readers, fork, walk, make, remember)}
 
 if __name__ == "__main__":
     COMMANDS[sys.argv[1]](Path(sys.argv[2]), int(sys.argv[3]))

@@ -5,7 +5,6 @@ What might crash runs in a child, whose exit code would be the signal.
 
 import os
 import random
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from cas.errors import EXIT_DAMAGE, DamageError, StoreError
 from cas.store.memory_index import MemoryIndex
 from indexes.index import LmdbIndex
 from tests.indexes.child import heard, running
+from tests.indexes.disk import BLOCK, fill, small_disk
 from tests.indexes.sample import batch, holds
 
 PAGE = 4096
@@ -93,32 +93,16 @@ def test_data_of_another_lmdb_is_told_from_damage(data: Path) -> None:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 4 MiB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk], capture_output=True, text=True
-    )
-    if mounted.returncode:
-        pytest.skip(f"cannot mount a small disk: {mounted.stderr.strip()}")
-    try:
-        yield disk
-    finally:
-        subprocess.run(["umount", disk], check=True)
-
-
-def fill(path: Path) -> None:
-    """Leave no room on the disk of `path`."""
-    with path.open("wb", buffering=0) as file:
-        while os.statvfs(path).f_bavail:
-            file.write(bytes(PAGE))
+    with small_disk(tmp_path / "disk") as path:
+        yield path
 
 
 @pytest.mark.root
-def test_a_full_disk_is_said_and_nothing_is_lost(small_disk: Path) -> None:
-    ballast = small_disk / "ballast"
-    index = LmdbIndex(small_disk / "index", create=True)
+def test_a_full_disk_is_said_and_nothing_is_lost(disk: Path) -> None:
+    ballast = disk / "ballast"
+    index = LmdbIndex(disk / "index", create=True)
     index.commit(batch(0))
     fill(ballast)
     for number in (1, 2, 1):
@@ -131,44 +115,44 @@ def test_a_full_disk_is_said_and_nothing_is_lost(small_disk: Path) -> None:
     assert holds(index, 0)
     assert holds(index, 1, 5000)
     index.close()
-    assert walked(small_disk / "index") == "0"
+    assert walked(disk / "index") == "0"
 
 
 @pytest.mark.root
-def test_a_full_disk_between_runs_lets_one_read(small_disk: Path) -> None:
-    index = LmdbIndex(small_disk / "index", create=True)
+def test_a_full_disk_between_runs_lets_one_read(disk: Path) -> None:
+    index = LmdbIndex(disk / "index", create=True)
     index.commit(batch(0))
     index.close()
-    fill(small_disk / "ballast")
+    fill(disk / "ballast")
     for readonly in (True, False):
-        index = LmdbIndex(small_disk / "index", readonly=readonly)
+        index = LmdbIndex(disk / "index", readonly=readonly)
         assert holds(index, 0)
         index.close()
 
 
 @pytest.mark.root
-def test_no_index_is_begun_on_a_full_disk(small_disk: Path) -> None:
-    (small_disk / "index").mkdir()
-    fill(small_disk / "ballast")
-    with running("make", small_disk / "index") as child:
+def test_no_index_is_begun_on_a_full_disk(disk: Path) -> None:
+    (disk / "index").mkdir()
+    fill(disk / "ballast")
+    with running("make", disk / "index") as child:
         assert "the disk is full" in heard(child)
         assert child.wait() == 0
-    (small_disk / "ballast").unlink()
-    with running("make", small_disk / "index") as child:
+    (disk / "ballast").unlink()
+    with running("make", disk / "index") as child:
         assert heard(child) == ""
         assert child.wait() == 0
 
 
 @pytest.mark.root
-def test_every_place_to_run_out_of_room_leaves_a_whole_index(small_disk: Path) -> None:
+def test_every_place_to_run_out_of_room_leaves_a_whole_index(disk: Path) -> None:
     """Fill the disk with one page more room each time, and go on using what is left."""
-    ballast = small_disk / "ballast"
-    index = LmdbIndex(small_disk / "index", create=True, map_size=2**17)
+    ballast = disk / "ballast"
+    index = LmdbIndex(disk / "index", create=True, map_size=2**17)
     memory = MemoryIndex()
     failures = []
     for number in range(60):
         fill(ballast)
-        os.truncate(ballast, max(0, ballast.stat().st_size - number * PAGE))
+        os.truncate(ballast, max(0, ballast.stat().st_size - number * BLOCK))
         try:
             index.commit(batch(number, 100))
         except StoreError as error:
@@ -181,4 +165,4 @@ def test_every_place_to_run_out_of_room_leaves_a_whole_index(small_disk: Path) -
     assert 0 < len(failures) < 60
     assert {"the disk is full"} == set(failures)
     index.close()
-    assert walked(small_disk / "index") == "0"
+    assert walked(disk / "index") == "0"
