@@ -49,6 +49,7 @@ from cas.messages import (
     Scanned,
     Tune,
     Want,
+    encode_message,
 )
 from cas.page import decode_page
 from cas.session import Role, Session, State
@@ -113,8 +114,9 @@ class Agent:
         except TransportError:
             pass  # the client comes back on another lane, or not at all
         except PeerError as error:
-            with contextlib.suppress(TransportError, CasError):
-                await transport.send(session.send(Refused(0, str(error), "", "")))
+            # The session is closed for its own words; the client is owed the reason all the same.
+            with contextlib.suppress(TransportError):
+                await transport.send(encode_message(Refused(0, str(error), "", "")))
         finally:
             if sender is not None:
                 sender.cancel()

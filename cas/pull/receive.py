@@ -2,14 +2,15 @@
 
 Nothing the agent says of a chunk is believed: which ids and lengths are due is known from the
 recipes, and a segment whose bytes do not hash to them ends the sync. `Assembler` collects pieces
-from any lane in any order; `Receiver` takes whole segments and keeps each frame's in order.
+from any lane in any order; `Receiver` takes whole segments and keeps each frame's in order. Both
+live as long as the agent does: its frames go on from one tier to the next.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from cas.errors import LimitError, PeerError
 from cas.frame import SEGMENT_PLAIN_LIMIT, Codec, FrameDecoder
@@ -81,22 +82,25 @@ class StoredSegment:
     stored_size: int
 
 
-class Receiver:
-    """Stores the segments of one agent. `expected` finds what a (scan, page) is waiting for."""
+class Awaiting(Protocol):
+    """Whoever asked for the chunks that come."""
 
-    def __init__(
-        self,
-        writer: Writer,
-        expected: Callable[[int, int], Expected],
-        origin: Callable[[int, tuple[PageRun, ...]], Origin],
-    ) -> None:
+    def expected(self, scan: int, page: int) -> Expected:
+        """What is awaited of a page; raises PeerError when that is nothing."""
+
+    def origin(self, wire_size: int, runs: tuple[PageRun, ...]) -> Origin:
+        """The origin of a segment that is being stored now."""
+
+
+class Receiver:
+    """Stores the segments of one agent."""
+
+    def __init__(self, writer: Writer) -> None:
         self._writer = writer
-        self._expected = expected
-        self._origin = origin
         self._frames: dict[int, _Frame] = {}
         self._ended: set[int] = set()
 
-    def store(self, key: SegmentKey, data: bytes) -> list[StoredSegment]:
+    def store(self, key: SegmentKey, data: bytes, awaiting: Awaiting) -> list[StoredSegment]:
         """Store a segment and those that were waiting for it. Raises PeerError, FormatError when
         its bytes are not what they must be, StoreError when it cannot be written."""
         if key[0] in self._ended:
@@ -111,7 +115,7 @@ class Receiver:
             raise LimitError("the agent sent a frame's segments too far out of order")
         stored = []
         while (ready := frame.early.pop(frame.due, None)) is not None:
-            stored.append(self._store((key[0], frame.due), frame, ready))
+            stored.append(self._store((key[0], frame.due), frame, ready, awaiting))
             frame.due += 1
         return stored
 
@@ -121,10 +125,12 @@ class Receiver:
             self._writer.end_frame(frame.stored_as)
         self._frames.clear()
 
-    def _store(self, key: SegmentKey, frame: _Frame, data: bytes) -> StoredSegment:
+    def _store(
+        self, key: SegmentKey, frame: _Frame, data: bytes, awaiting: Awaiting
+    ) -> StoredSegment:
         head, view = decode_segment(data)
         payload = bytes(view)
-        ids, lengths, runs = self._due(head)
+        ids, lengths, runs = _due(head, awaiting)
         if sum(lengths) != head.plain_size or head.plain_size > SEGMENT_PLAIN_LIMIT:
             raise PeerError("a segment's size is not that of the chunks it should hold")
         if head.codec == Codec.ZSTD:
@@ -140,7 +146,7 @@ class Receiver:
             head.plain_size,
             tuple(lengths),
             tuple(ids),
-            self._origin(len(data), tuple(runs)),
+            awaiting.origin(len(data), tuple(runs)),
         )
         self._writer.add_segment(segment, payload)
         if head.last:
@@ -149,19 +155,20 @@ class Receiver:
             self._ended.add(key[0])
         return StoredSegment(key, head.plain_size, len(payload))
 
-    def _due(self, head: SegmentHead) -> tuple[list[Digest], list[int], list[PageRun]]:
-        ids: list[Digest] = []
-        lengths: list[int] = []
-        runs: list[PageRun] = []
-        for scan, page, first, count in head.runs:
-            expected = self._expected(scan, page)
-            if count > len(expected.indexes):
-                raise PeerError("a segment holds more chunks than were wanted")
-            place = expected.place(first)
-            ids.extend(expected.settle(index) for index in range(first, first + count))
-            lengths.extend(expected.lengths[place : place + count])
-            runs.append(PageRun(expected.page, first, count))
-        return ids, lengths, runs
+
+def _due(head: SegmentHead, awaiting: Awaiting) -> tuple[list[Digest], list[int], list[PageRun]]:
+    ids: list[Digest] = []
+    lengths: list[int] = []
+    runs: list[PageRun] = []
+    for scan, page, first, count in head.runs:
+        expected = awaiting.expected(scan, page)
+        if count > len(expected.indexes):
+            raise PeerError("a segment holds more chunks than were wanted")
+        place = expected.place(first)
+        ids.extend(expected.settle(index) for index in range(first, first + count))
+        lengths.extend(expected.lengths[place : place + count])
+        runs.append(PageRun(expected.page, first, count))
+    return ids, lengths, runs
 
 
 def _check_chunks(plain: bytes, ids: list[Digest], lengths: list[int]) -> None:

@@ -22,7 +22,7 @@ from cas.plan import Tier
 from cas.pull.keeper import Keeper
 from cas.pull.lane import Lane, open_lane
 from cas.pull.planner import IndexHoldings, Planner
-from cas.pull.receive import StoredSegment
+from cas.pull.receive import Assembler, Receiver, StoredSegment
 from cas.pull.state import Phase, SyncState, TierState
 from cas.pull.tier import Round, TierPull
 from cas.store.store import Store
@@ -113,6 +113,8 @@ class _Link:
         self._keeper = Keeper(writer, self._acknowledged)
         self._pull: TierPull | None = None
         self._scans = 0
+        self._assembler = Assembler()
+        self._receiver: Receiver | None = None
 
     async def pull(self, tier: Tier, state: TierState) -> None:
         """Bring one tier here, in as many rounds as it takes."""
@@ -177,6 +179,8 @@ class _Link:
             tier,
             self._scans,
             lane=lane,
+            assembler=self._assembler,
+            receiver=self._receiver,
             store=self._store,
             writer=writer,
             planner=Planner(holdings),
@@ -206,6 +210,8 @@ class _Link:
         if self._lane is None:
             state.phase = Phase.CONNECTING
             self._lane = await open_lane(self._dialer)
+            self._assembler = Assembler()
+            self._receiver = Receiver(self._writer) if self._writer is not None else None
             await self._lane.send(Tune(self._options.level_for(tier.source), BUDGET))
             self._beats = asyncio.create_task(_beat(self._lane))
         return self._lane
@@ -223,6 +229,9 @@ class _Link:
             self._beats.cancel()
             await asyncio.gather(self._beats, return_exceptions=True)
             self._beats = None
+        if self._receiver is not None:
+            receiver, self._receiver = self._receiver, None
+            await self._keeper.do(receiver.close)
         if self._lane is not None:
             lane, self._lane = self._lane, None
             await lane.close()

@@ -67,6 +67,8 @@ class TierPull:
         number: int,
         *,
         lane: Lane,
+        assembler: Assembler,
+        receiver: Receiver | None,
         store: Store,
         writer: Writer | None,
         planner: Planner,
@@ -78,6 +80,8 @@ class TierPull:
         self._tier = tier
         self._number = number
         self._lane = lane
+        self._assembler = assembler
+        self._receiver = receiver
         self._store = store
         self._writer = writer
         self._planner = planner
@@ -89,10 +93,6 @@ class TierPull:
         self._base = _complete_base(store, tier.name)
         self._skipping = self._base is not None
         self._expected: dict[int, Expected] = {}
-        self._assembler = Assembler()
-        self._receiver = (
-            Receiver(writer, self._expected_of, self._origin) if writer is not None else None
-        )
         self._concluded = False
         self._done = asyncio.Event()
         self._kept: list[tuple[int, list[Digest]]] = []
@@ -115,7 +115,7 @@ class TierPull:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await self._keeper.do(self._close)
+            await self._keeper.do(_nothing)  # what the store thread was handed is done
             await self._keeper.commit()
         return self.round
 
@@ -176,7 +176,8 @@ class TierPull:
             return
         if self._receiver is None:
             raise PeerError("a segment came although nothing was wanted")
-        stored = await self._keeper.do(self._receiver.store, (piece.frame, piece.segment), data)
+        key = (piece.frame, piece.segment)
+        stored = await self._keeper.do(self._receiver.store, key, data, self)
         self._uncommitted += len(stored)
         self._keeper.stored(stored)
         for number in [n for n, expected in self._expected.items() if not expected.left]:
@@ -223,16 +224,12 @@ class TierPull:
             await self._keeper.do(self._keep, page)
         self._count()
 
-    def _close(self) -> None:
-        if self._receiver is not None:
-            self._receiver.close()
-
     def _keep(self, page: PlannedPage) -> None:
         """Hand a page, its recipes and its rows to the writer; in the store thread."""
         writer = self._writer
         if writer is None:
             return
-        origin = self._origin(0, ())
+        origin = self.origin(0, ())
         # Rows first: a commit may come in between, and rows without their page are only early.
         is_new = self._store.index.locate(page.id) is None
         writer.note(_rows(self._tier, page, with_files=is_new))
@@ -249,7 +246,7 @@ class TierPull:
             self._planner.drop_recipes(self._kept.pop(0)[1])
 
     def _missed(self, message: Missed) -> None:
-        expected = self._expected_of(self._number, message.number)
+        expected = self.expected(self._number, message.number)
         for index, reason in message.chunks:
             expected.settle(index)
             if len(self.round.missed) < MISSES_LIMIT:
@@ -318,15 +315,21 @@ class TierPull:
             self._state.scanned = True
             self._state.phase = Phase.FETCHING
 
-    def _expected_of(self, scan: int, number: int) -> Expected:
-        expected = self._expected.get(number) if scan == self._number else None
+    def expected(self, scan: int, page: int) -> Expected:
+        """See `Awaiting.expected`."""
+        expected = self._expected.get(page) if scan == self._number else None
         if expected is None:
             raise PeerError("chunks came of a page of which none are wanted")
         return expected
 
-    def _origin(self, wire_size: int, runs: tuple[PageRun, ...]) -> Origin:
+    def origin(self, wire_size: int, runs: tuple[PageRun, ...]) -> Origin:
+        """See `Awaiting.origin`."""
         tier = self._tier
         return Origin(self._run, tier.source, tier.name, now_ms(), 0, wire_size, runs)
+
+
+def _nothing() -> None:
+    pass
 
 
 def _complete_base(store: Store, tier: str) -> Snapshot | None:
