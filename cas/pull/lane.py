@@ -8,6 +8,7 @@ from cas import __version__
 from cas.chunker import IDENTITY
 from cas.errors import CasError, PeerError, TransportError
 from cas.messages import PROTOCOL, Hello, Message
+from cas.pull.tally import WireMeter
 from cas.session import Role, Session, State
 from cas.transport.base import Dialer, Transport
 
@@ -21,6 +22,7 @@ class Lane:
     def __init__(self, transport: Transport, name: str) -> None:
         self.transport = transport
         self.name = name
+        self.meter = WireMeter(transport)
         self.peer = Hello(0, "", "", ())
         self._session = Session(Role.CLIENT)
 

@@ -7,23 +7,34 @@ from cas.pull.state import TierState
 from cas.transport.base import Transport
 
 
+class WireMeter:
+    """What crossed on one connection, each byte told once: the login is the first tier's."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._told = (0, 0)
+
+    def since(self) -> tuple[int, int]:
+        """Bytes in and out since the last time."""
+        now = (self._transport.bytes_in, self._transport.bytes_out)
+        told, self._told = self._told, now
+        return now[0] - told[0], now[1] - told[1]
+
+
 class Tally:
     """One round's share of a tier's state. What earlier rounds brought counts as fetched, not as
     here, so `to_fetch` and `fetched` never go back."""
 
-    def __init__(self, state: TierState, transport: Transport) -> None:
+    def __init__(self, state: TierState, meter: WireMeter) -> None:
         self._state = state
-        self._transport = transport
-        self._before = (
-            state.wire_in - transport.bytes_in,
-            state.wire_out - transport.bytes_out,
-            state.fetched,
-        )
+        self._meter = meter
+        self._fetched_before = state.fetched
 
     def wire(self) -> None:
-        """Take in what has crossed by now."""
-        self._state.wire_in = self._before[0] + self._transport.bytes_in
-        self._state.wire_out = self._before[1] + self._transport.bytes_out
+        """Take in what has crossed since this was last asked."""
+        came, went = self._meter.since()
+        self._state.wire_in += came
+        self._state.wire_out += went
 
     def counts(self, counts: Counts) -> None:
         """Take in what the scan says."""
@@ -31,5 +42,5 @@ class Tally:
         state.names = counts.names
         state.logical = counts.logical
         state.unique = counts.unique
-        state.to_fetch = max(state.to_fetch, self._before[2] + counts.missing)
+        state.to_fetch = max(state.to_fetch, self._fetched_before + counts.missing)
         state.here = max(0, counts.unique - state.to_fetch)

@@ -89,7 +89,7 @@ class TierPull:
         self._run = run
         self._state = state
         self._first = first
-        self._tally = Tally(state, lane.transport)
+        self._tally = Tally(state, lane.meter)
         self._base = _complete_base(store, tier.name)
         self._skipping = self._base is not None
         self._expected: dict[int, Expected] = {}
@@ -117,6 +117,7 @@ class TierPull:
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._keeper.do(_nothing)  # what the store thread was handed is done
             await self._keeper.commit()
+            self._tally.wire()
         return self.round
 
     async def acknowledged(self, segments: Sequence[StoredSegment]) -> None:
