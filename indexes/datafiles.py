@@ -16,6 +16,7 @@ from cas.errors import StoreError
 
 DATA = "data.mdb"
 LOCK = "lock.mdb"
+SUFFERED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
 LOCK_SIZE = 16384  # more than `env.READERS` places of 64 bytes; LMDB uses what there is
 
 Claim = tuple[int, int, int]  # process, device, inode
@@ -51,29 +52,24 @@ def reserve_lock(path: Path) -> None:
     with suppress(FileNotFoundError):
         if lock.stat().st_size:
             return
-    with suppress(PermissionError):  # a reader of a read-only store needs no lock
-        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            _allocate(fd, 0, LOCK_SIZE)
-        finally:
-            os.close(fd)
+    _allocate(lock, 0, LOCK_SIZE)
 
 
 def extend(data: Path, size: int) -> None:
     """Make `data` at least `size` bytes long, with zeros; never shorter, whoever writes to it."""
-    with suppress(PermissionError):
-        fd = os.open(data, os.O_RDWR | os.O_CLOEXEC)
+    _allocate(data, size - 1, 1)
+
+
+def _allocate(path: Path, offset: int, size: int) -> None:
+    """Give a file blocks, where it can be written and its file system does such a thing."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            _allocate(fd, size - 1, 1)
+            os.posix_fallocate(fd, offset, size)
         finally:
             os.close(fd)
-
-
-def _allocate(fd: int, offset: int, size: int) -> None:
-    try:
-        os.posix_fallocate(fd, offset, size)
     except OSError as error:
-        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+        if error.errno not in SUFFERED:
             raise
 
 

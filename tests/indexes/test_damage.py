@@ -5,6 +5,7 @@ What might crash runs in a child, whose exit code would be the signal.
 
 import os
 import random
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -128,6 +129,22 @@ def test_a_full_disk_between_runs_lets_one_read(disk: Path) -> None:
         index = LmdbIndex(disk / "index", readonly=readonly)
         assert holds(index, 0)
         index.close()
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("lock", [True, False], ids=["with its lock", "copied without"])
+def test_an_index_on_a_read_only_disk_can_be_read(disk: Path, lock: bool) -> None:
+    index = LmdbIndex(disk / "index", create=True)
+    index.commit(batch(0))
+    index.close()
+    if not lock:
+        (disk / "index" / "lock.mdb").unlink()
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    index = LmdbIndex(disk / "index", readonly=True)
+    assert holds(index, 0)
+    index.close()
+    with pytest.raises(StoreError, match="Read-only file system"):
+        LmdbIndex(disk / "index")
 
 
 @pytest.mark.root
