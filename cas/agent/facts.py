@@ -1,4 +1,4 @@
-"""What an end says of itself: sent in the agent's HELLO, and looked at by `cas doctor` on both ends.
+"""What an end says of itself: in the agent's HELLO, and to `cas doctor` on both ends.
 
 Each fact is a name and a text for people; `cli` judges them. Gathering them takes well under a
 millisecond and reads nothing but /proc, so that every lane may send them.
@@ -37,7 +37,6 @@ def agent_facts() -> list[tuple[str, str]]:
         "sha256": _sha256(),
         "congestion control": _setting("tcp_congestion_control"),
         "congestion controls available": _setting("tcp_available_congestion_control"),
-        "slow start after idle": _setting("tcp_slow_start_after_idle"),
     }
     return [(name, text[:TEXT_LIMIT]) for name, text in facts.items()]
 
