@@ -1,0 +1,124 @@
+"""The progress of a sync as JSON, one object a line on standard output (docs/cli.md, `--json`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cas.entry import Problem
+from cas.pull.state import SyncState, TierState
+from cli import output
+from cli.meter import Meter
+from cli.stages import Stage, Stages, stage_of
+
+
+class EventDisplay:
+    """See `progress.Display`."""
+
+    seconds = 1.0
+
+    def __init__(self, state: SyncState) -> None:
+        self._state = state
+        self._stages = Stages(state)
+        self._meter: Meter | None = None
+
+    def begin(self, now: float) -> None:
+        """See `Display.begin`."""
+        self._meter = Meter(self._state, now)
+
+    def tick(self, now: float) -> None:
+        """See `Display.tick`."""
+        self._report()
+        if self._meter is None:
+            return
+        reading = self._meter.read(now)
+        tier = reading.active
+        if tier is not None:
+            output.json_event(
+                "progress",
+                {
+                    "tier": tier.name,
+                    "phase": tier.phase.value,
+                    "names": tier.names,
+                    "logical": tier.logical,
+                    "unique": tier.unique,
+                    "here": tier.here,
+                    "to_fetch": tier.to_fetch,
+                    "fetched": tier.fetched,
+                    "percent": tier.percent,
+                    "wire_in": reading.wire_in,
+                    "wire_out": reading.wire_out,
+                    "rate": round(reading.rate),
+                    "left": None if reading.left is None else round(reading.left),
+                },
+            )
+
+    def end(self, now: float) -> None:
+        """See `Display.end`."""
+        del now
+        self._report()
+        for tier in self._state.tiers:
+            if stage_of(tier) is not Stage.FINISHED:
+                _report_problems(tier)
+
+    def _report(self) -> None:
+        for note in self._stages.notes():
+            output.json_event("note", {"text": note})
+        for tier, stage in self._stages.news():
+            output.json_event("tier", {"stage": stage.name.lower(), **tier_fields(tier)})
+            if stage is Stage.FINISHED:
+                _report_problems(tier)
+
+
+def _report_problems(tier: TierState) -> None:
+    for problem in tier.problems:
+        output.json_event("problem", {"tier": tier.name, **problem_fields(problem)})
+
+
+def tier_fields(tier: TierState) -> dict[str, object]:
+    """A tier's counters, as in `tier` events and in the summary."""
+    return {
+        "name": tier.name,
+        "source": tier.source,
+        "phase": tier.phase.value,
+        "names": tier.names,
+        "logical": tier.logical,
+        "unique": tier.unique,
+        "here": tier.here,
+        "to_fetch": tier.to_fetch,
+        "fetched": tier.fetched,
+        "fetched_again": tier.fetched_again,
+        "stored": tier.stored,
+        "wire_in": tier.wire_in,
+        "wire_out": tier.wire_out,
+        "seconds": round(max(0.0, tier.finished - tier.started), 3),
+        "left_out": tier.left_out,
+        "complete": tier.complete,
+    }
+
+
+def problem_fields(problem: Problem) -> dict[str, object]:
+    """A problem for JSON; `left_out` is false for what was taken with a doubt."""
+    return {
+        **output.name_fields("path", b"/" + problem.path),
+        "reason": problem.reason,
+        "hint": problem.hint,
+        "left_out": problem.left_out,
+    }
+
+
+def summary_fields(state: SyncState, seconds: float, exit_code: int) -> dict[str, object]:
+    """The last line of a sync's JSON, and the core of its record in the store."""
+    return {
+        "wire_in": state.wire_in,
+        "wire_out": state.wire_out,
+        "seconds": round(seconds, 3),
+        "tiers": [tier_fields(tier) for tier in state.tiers],
+        "exit": exit_code,
+    }
+
+
+def problems_of(state: SyncState) -> Iterator[tuple[str, Problem]]:
+    """Every problem of a sync with its tier's name."""
+    for tier in state.tiers:
+        for problem in tier.problems:
+            yield tier.name, problem

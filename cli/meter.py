@@ -1,0 +1,168 @@
+"""The numbers that a display shows of a sync: never above 100 %, never backwards.
+
+`Meter.read` looks at the engine's counters at one moment. Whatever they say, each number shown is
+at least the one shown before, and nothing fetched is more than there is to fetch.
+
+Percent is of what must really cross, in plain bytes: what is here already does not count, and
+there is none before a tier's scan is over, since its whole is not known until then. The time left
+follows the wire: plain bytes still to fetch, times the wire bytes that each has cost so far, over
+the wire's speed in the last seconds. A line that has gone silent gives no time at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+
+from cas.pull.state import Phase, SyncState, TierState
+
+WINDOW_SECONDS = 20.0  # the wire's speed is measured over the last of these
+OVER = (Phase.DONE, Phase.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class TierReading:
+    """One tier at one moment; bytes. `percent` is None while its whole is not known."""
+
+    name: str
+    phase: Phase
+    scanned: bool
+    names: int
+    path: bytes
+    logical: int
+    unique: int
+    here: int
+    to_fetch: int
+    fetched: int
+    wire_in: int
+    left_out: int
+    percent: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A sync at one moment. `rate` is in wire bytes a second; `left` in seconds, None when it
+    cannot be told, and only what is known to come when `more` tiers are still to be scanned.
+    `silent` is for how many seconds nothing has come."""
+
+    tiers: tuple[TierReading, ...]
+    seconds: float
+    wire_in: int
+    wire_out: int
+    rate: float
+    left: float | None
+    more: bool
+    silent: float
+    percent: float | None
+
+    @property
+    def active(self) -> TierReading | None:
+        """The tier that is being worked on, or None."""
+        busy = (t for t in self.tiers if t.phase not in (Phase.WAITING, *OVER))
+        return next(busy, None)
+
+
+@dataclass(slots=True)
+class _Highest:
+    """The largest value of each counter of a tier that was shown."""
+
+    values: dict[str, int] = field(default_factory=dict)
+    percent: float = 0.0
+
+    def of(self, name: str, value: int) -> int:
+        self.values[name] = max(value, self.values.get(name, 0))
+        return self.values[name]
+
+
+class Meter:
+    """Reads one sync, again and again; `now` is the time of the monotonic clock."""
+
+    def __init__(self, state: SyncState, now: float) -> None:
+        self._state = state
+        self._began = now
+        self._highest: dict[int, _Highest] = {}
+        self._samples: deque[tuple[float, int]] = deque()  # time, wire bytes in
+        self._moved = now
+        self._wire_in = self._wire_out = 0
+        self._percent = 0.0
+        self._base: tuple[int, int] | None = None  # wire and plain bytes at the first arrival
+
+    def read(self, now: float) -> Reading:
+        """What there is to show now; `now` never goes back."""
+        tiers = tuple(self._tier(number, tier) for number, tier in enumerate(self._state.tiers))
+        wire_in = max(self._wire_in, self._state.wire_in)
+        if wire_in > self._wire_in:
+            self._moved = now
+        self._wire_in = wire_in
+        self._wire_out = max(self._wire_out, self._state.wire_out)
+        rate = self._rate(now, wire_in)
+        more = any(not tier.scanned and tier.phase not in OVER for tier in tiers)
+        return Reading(
+            tiers,
+            now - self._began,
+            wire_in,
+            self._wire_out,
+            rate,
+            self._left(tiers, rate),
+            more,
+            now - self._moved,
+            None if more or not tiers else self._whole(tiers),
+        )
+
+    def _tier(self, number: int, tier: TierState) -> TierReading:
+        highest = self._highest.setdefault(number, _Highest())
+        fetched = highest.of("fetched", min(tier.fetched, tier.to_fetch))
+        to_fetch = max(tier.to_fetch, fetched)
+        percent = None
+        if tier.scanned:
+            done = tier.phase is Phase.DONE
+            highest.percent = max(highest.percent, _percent(fetched, to_fetch, done))
+            percent = highest.percent
+        return TierReading(
+            tier.name,
+            tier.phase,
+            tier.scanned,
+            highest.of("names", tier.names),
+            tier.path,
+            highest.of("logical", tier.logical),
+            highest.of("unique", tier.unique),
+            tier.here,
+            to_fetch,
+            fetched,
+            highest.of("wire_in", tier.wire_in),
+            tier.left_out,
+            percent,
+        )
+
+    def _whole(self, tiers: tuple[TierReading, ...]) -> float:
+        fetched = sum(tier.fetched for tier in tiers)
+        to_fetch = sum(tier.to_fetch for tier in tiers)
+        done = all(tier.phase is Phase.DONE for tier in tiers)
+        self._percent = max(self._percent, _percent(fetched, to_fetch, done))
+        return self._percent
+
+    def _rate(self, now: float, wire_in: int) -> float:
+        samples = self._samples
+        samples.append((now, wire_in))
+        while len(samples) > 2 and samples[1][0] <= now - WINDOW_SECONDS:
+            samples.popleft()
+        began, first = samples[0]
+        return (wire_in - first) / (now - began) if now > began else 0.0
+
+    def _left(self, tiers: tuple[TierReading, ...], rate: float) -> float | None:
+        fetched = sum(tier.fetched for tier in tiers)
+        missing = sum(tier.to_fetch - tier.fetched for tier in tiers if tier.phase not in OVER)
+        if fetched and self._base is None:
+            self._base = (self._wire_in, fetched)
+        if self._base is None or rate <= 0 or not missing:
+            return None
+        wire, plain = self._wire_in - self._base[0], fetched - self._base[1]
+        return missing * wire / plain / rate if wire > 0 and plain > 0 else None
+
+
+def _percent(fetched: int, to_fetch: int, done: bool) -> float:
+    """In tenths, rounded down; 100 only when all is here and the tier is closed."""
+    if fetched >= to_fetch:
+        return 100.0 if done else 99.9 if to_fetch else 0.0
+    return math.floor(1000 * fetched / to_fetch) / 10
