@@ -1,0 +1,148 @@
+"""What an entry says besides its content: owner, time, extended attributes; and its identity."""
+
+from __future__ import annotations
+
+import errno
+import grp
+import os
+import pwd
+import stat
+import struct
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeAlias
+
+from cas.agent.reasons import REFUSED
+from cas.agent.roots import Opener
+from cas.entry import Kind, Owner
+from cas.errors import LimitError
+from cas.page import OWNER_LIMIT, XATTRS_LIMIT
+from cas.wire import I64_MAX, I64_MIN
+
+Xattrs: TypeAlias = tuple[tuple[bytes, bytes], ...]
+
+KINDS = {
+    stat.S_IFREG: Kind.FILE,
+    stat.S_IFDIR: Kind.DIRECTORY,
+    stat.S_IFLNK: Kind.SYMLINK,
+    stat.S_IFIFO: Kind.FIFO,
+    stat.S_IFSOCK: Kind.SOCKET,
+    stat.S_IFCHR: Kind.CHARACTER_DEVICE,
+    stat.S_IFBLK: Kind.BLOCK_DEVICE,
+}
+
+_NONE_HERE = (errno.ENOTSUP, errno.ENODATA, errno.ENOSYS, *REFUSED)
+_DESCRIPTORS = b"/proc/self/fd" if os.path.isdir("/proc/self/fd") else b""
+
+_IDENTITY = struct.Struct("<IIIQqqQI").pack
+_LINK = struct.Struct("<QQ").pack
+
+
+def owner_of(status: os.stat_result) -> Owner:
+    """Mode and ownership, with names where this machine knows them."""
+    return _owner(stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid)
+
+
+@lru_cache(maxsize=4096)
+def _owner(mode: int, uid: int, gid: int) -> Owner:
+    return Owner(mode, uid, gid, _user_name(uid), _group_name(gid))
+
+
+@lru_cache(maxsize=4096)
+def _user_name(uid: int) -> bytes:
+    return _name(lambda: pwd.getpwuid(uid).pw_name)
+
+
+@lru_cache(maxsize=4096)
+def _group_name(gid: int) -> bytes:
+    return _name(lambda: grp.getgrgid(gid).gr_name)
+
+
+def _name(lookup: Callable[[], str]) -> bytes:
+    try:
+        name = os.fsencode(lookup())
+    except (KeyError, OSError):
+        return b""
+    return name if len(name) <= OWNER_LIMIT else b""
+
+
+def time_of(status: os.stat_result) -> int:
+    """The time of modification in ns, as near as a page can hold it (1677 to 2262)."""
+    return min(max(status.st_mtime_ns, I64_MIN), I64_MAX)
+
+
+def identity(status: os.stat_result, *, stable_inodes: bool = True) -> bytes:
+    """A value that differs whenever the name may stand for something else than it did.
+
+    Whatever changes a file or its attributes sets its ctime. Device numbers may be others after a
+    reboot and say nothing more, except that hardlinks are told apart by them. Where inode numbers
+    are not stable they are left out.
+    """
+    number = status.st_ino if stable_inodes else 0
+    try:
+        value = _IDENTITY(
+            status.st_mode,
+            status.st_uid,
+            status.st_gid,
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ctime_ns,
+            number,
+            status.st_nlink,
+        )
+    except struct.error:  # a time that 64 bits do not hold
+        times = status.st_mtime_ns, status.st_ctime_ns
+        value = repr((tuple(status), times, number)).encode()
+    return value + link_id(status) if is_linked(status) else value
+
+
+def is_linked(status: os.stat_result) -> bool:
+    """Whether it may have another name."""
+    return status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode)
+
+
+def link_id(status: os.stat_result) -> bytes:
+    """What all names of one inode have in common."""
+    return _LINK(status.st_dev, status.st_ino)
+
+
+def xattrs_of(opener: Opener, path: bytes) -> Xattrs:
+    """The extended attributes of `path` itself, whatever it is, without opening it. Raises
+    OSError, LimitError."""
+    if not _DESCRIPTORS:
+        return read_xattrs(b"/" + path)
+    fd, name = opener.locate(path)
+    return read_xattrs(b"%b/%d/%b" % (_DESCRIPTORS, fd, name))
+
+
+def read_xattrs(target: int | bytes) -> Xattrs:
+    """All extended attributes that may be read (ACLs, capabilities and overlay marks are among
+    them), sorted by name; of a descriptor or a path that is not followed. Raises OSError, and
+    LimitError when they are larger than a page takes."""
+    if sys.platform != "linux":
+        return ()
+    follow = isinstance(target, int)
+    try:
+        names = os.listxattr(target, follow_symlinks=follow)
+    except OSError as error:
+        if error.errno in _NONE_HERE:
+            return ()
+        raise
+    if not names:
+        return ()
+    pairs = ((name, _value(target, name)) for name in sorted(map(os.fsencode, names)))
+    found = tuple((name, value) for name, value in pairs if value is not None)
+    if sum(len(name) + len(value) for name, value in found) > XATTRS_LIMIT:
+        raise LimitError(f"more than {XATTRS_LIMIT} bytes of extended attributes")
+    return found
+
+
+def _value(target: int | bytes, name: bytes) -> bytes | None:
+    """The value of an extended attribute, None when it is gone or not for us."""
+    try:
+        return os.getxattr(target, name, follow_symlinks=isinstance(target, int))
+    except OSError as error:
+        if error.errno in _NONE_HERE:
+            return None
+        raise
