@@ -1,0 +1,184 @@
+"""The second pass: reads wanted chunks again, in the order in which they lie in a page.
+
+What is read is hashed before it counts. A chunk whose bytes are not those of the scan is reported
+as missed, never handed out; so whatever has happened to a file since, nothing else of it leaves.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from cas.agent.roots import Opener, RootGuard
+from cas.entry import Content, Entry
+from cas.errors import SourceError
+from cas.ids import Digest, digest_of
+from cas.recipe import Copy, Recipe, decode_recipe, single_chunk
+
+READ_SIZE = 4 * 2**20  # bytes read at once where wanted chunks lie side by side, or one chunk
+
+CHANGED = "changed since the scan"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The chunk at `index` of the page's chunk space, hashed and found right."""
+
+    index: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """The chunk at `index` cannot be had any more, and why."""
+
+    index: int
+    reason: str
+
+
+Result: TypeAlias = Found | Missed
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a wanted chunk lies in its file."""
+
+    index: int
+    id: Digest
+    offset: int
+    length: int
+
+
+def read_wanted(
+    entries: Sequence[Entry],
+    recipe_of: Callable[[Digest], bytes],
+    wanted: Sequence[int],
+    *,
+    guard: RootGuard,
+) -> Iterator[Result]:
+    """One result for each of `wanted`, ascending indexes into the chunk space of the page with
+    these entries, in that order. Files are opened once each, below roots that `guard` admitted.
+
+    Needs memory for `READ_SIZE` bytes and one recipe. Raises SourceError for an index that the
+    page does not have, and what `recipe_of` raises.
+    """
+    with Opener(guard) as opener:
+        first = done = 0
+        for entry in entries:
+            content = entry.content
+            if content is None or done == len(wanted):
+                continue
+            end = first + content.chunk_count
+            start = done
+            while done < len(wanted) and wanted[done] < end:
+                done += 1
+            if done > start:
+                places = _places(content, recipe_of, first, wanted[start:done])
+                yield from _read_file(opener, entry.path, places)
+            first = end
+    if done < len(wanted):
+        raise SourceError(f"chunk {wanted[done]} is wanted of a page of {first} chunks")
+
+
+def _places(
+    content: Content,
+    recipe_of: Callable[[Digest], bytes],
+    first: int,
+    wanted: Sequence[int],
+) -> Iterator[_Place]:
+    """Where the chunks `wanted` lie, of a file whose chunks begin at index `first`."""
+    offset = 0
+    remaining = iter(wanted)
+    index = next(remaining, None)
+    for recipe in _recipes(content, recipe_of):
+        if index is None:
+            return
+        end = first + len(recipe.ids)
+        starts = _starts(recipe, offset) if index < end else []
+        while index is not None and index < end:
+            at = index - first
+            yield _Place(index, recipe.ids[at], starts[at], recipe.lengths[at])
+            index = next(remaining, None)
+        first = end
+        offset += recipe.size
+    if index is not None:
+        raise SourceError("a file's recipes have fewer chunks than its entry says")
+
+
+def _recipes(content: Content, recipe_of: Callable[[Digest], bytes]) -> Iterator[Recipe]:
+    if not content.parts:
+        yield single_chunk(content.digest, content.size)
+    for part in content.parts:
+        yield decode_recipe(recipe_of(part))
+
+
+def _starts(recipe: Recipe, offset: int) -> list[int]:
+    """The offset of each of the recipe's chunks, in the file where it begins at `offset`."""
+    starts: list[int] = []
+    for op in recipe.operations():
+        if isinstance(op, Copy):
+            for length in recipe.lengths[len(starts) : len(starts) + op.count]:
+                starts.append(offset)
+                offset += length
+        else:
+            offset += op.size
+    return starts
+
+
+def _read_file(opener: Opener, path: bytes, places: Iterator[_Place]) -> Iterator[Result]:
+    try:
+        fd, _ = opener.regular_file(path)
+    except OSError as error:
+        reason = f"cannot be read any more: {error.strerror or error}"
+        yield from (Missed(place.index, reason) for place in places)
+        return
+    try:
+        for run in _neighbours(places):
+            yield from _read_run(fd, run)
+    finally:
+        os.close(fd)
+
+
+def _neighbours(places: Iterator[_Place]) -> Iterator[list[_Place]]:
+    """`places` in runs that lie end to end, to be read at once."""
+    run: list[_Place] = []
+    for place in places:
+        if run:
+            end = run[-1].offset + run[-1].length
+            size = place.offset + place.length - run[0].offset
+            if place.offset != end or size > READ_SIZE:
+                yield run
+                run = []
+        run.append(place)
+    if run:
+        yield run
+
+
+def _read_run(fd: int, run: list[_Place]) -> Iterator[Result]:
+    start = run[0].offset
+    size = run[-1].offset + run[-1].length - start
+    try:
+        data = _read_at(fd, start, size)
+    except OSError as error:
+        reason = f"cannot be read any more: {error.strerror or error}"
+        yield from (Missed(place.index, reason) for place in run)
+        return
+    for place in run:
+        chunk = data[place.offset - start : place.offset - start + place.length]
+        if digest_of(chunk) == place.id:
+            yield Found(place.index, chunk)
+        else:
+            yield Missed(place.index, CHANGED)
+
+
+def _read_at(fd: int, offset: int, size: int) -> bytes:
+    """`size` bytes from `offset`, or fewer at the end of the file."""
+    data = os.pread(fd, size, offset)
+    while 0 < len(data) < size:
+        more = os.pread(fd, size - len(data), offset + len(data))
+        if not more:
+            break
+        data += more
+    return data
