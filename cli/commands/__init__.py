@@ -1,0 +1,1 @@
+"""One file for each command; each has a click command called `command`."""
