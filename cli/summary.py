@@ -1,0 +1,120 @@
+"""What a sync or scan came to: a table, what was left out, and a line on what the wire carried."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+
+from cas.entry import Problem
+from cas.pull.state import Phase, SyncState, TierState
+from cli import output
+from cli.table import Column, render
+
+PROBLEMS_SHOWN = 20
+
+COSTS = (
+    Column("tier", right=False),
+    Column("names", expendable=3),
+    Column("logical", expendable=2),
+    Column("unique", expendable=1),
+    Column("here"),
+    Column("to fetch"),
+    Column("", right=False),
+)
+FETCHED = (
+    Column("tier", right=False),
+    Column("logical", expendable=4),
+    Column("unique", expendable=5),
+    Column("here", expendable=2),
+    Column("fetched"),
+    Column("wire", expendable=1),
+    Column("time", expendable=3),
+    Column("", right=False),
+)
+
+
+def report(state: SyncState, fields: Mapping[str, object], *, dry_run: bool, as_json: bool) -> None:
+    """Say what a run came to; `fields` are its JSON summary."""
+    if as_json:
+        output.json_event("summary", fields)
+        return
+    begun = [tier for tier in state.tiers if tier.phase is not Phase.WAITING]
+    if not begun:
+        return
+    rows = [_cost(tier) if dry_run else _fetched(tier) for tier in state.tiers]
+    print_table(COSTS if dry_run else FETCHED, [*rows, *_total(state, dry_run)])
+    problems = [(tier.name, problem) for tier in state.tiers for problem in tier.problems]
+    print_problems(problems, PROBLEMS_SHOWN)
+
+
+def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+    """A table on standard output, fitted to the terminal if that is one."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    titles, *lines = render(columns, rows, width)
+    output.result(output.paint(titles, output.BOLD, sys.stdout))
+    for line in lines:
+        output.result(line)
+
+
+def print_problems(problems: Sequence[tuple[str, Problem]], most: int | None) -> None:
+    """One line for each problem (with its tier's name, if that says anything), at most `most`."""
+    if not problems:
+        return
+    left_out = sum(problem.left_out for _, problem in problems)
+    doubtful = len(problems) - left_out
+    counts = [f"{output.number(left_out)} left out"] if left_out else []
+    counts += [f"{output.number(doubtful)} taken with a doubt"] if doubtful else []
+    output.result(output.paint(", ".join(counts) + ":", output.YELLOW, sys.stdout))
+    # What is missing is worth more of the few lines than what is there.
+    ordered = sorted(problems, key=lambda item: not item[1].left_out)
+    for tier, problem in ordered[:most]:
+        output.result(f"  {tier + ': ' if tier else ''}{problem_text(problem)}")
+    if most is not None and len(problems) > most:
+        rest = output.number(len(problems) - most)
+        output.result(f"  and {rest} more; `cas status --problems` lists all")
+
+
+def problem_text(problem: Problem) -> str:
+    """A problem on one line."""
+    hint = f" ({output.printable(problem.hint)})" if problem.hint else ""
+    return f"{output.show_path(problem.path)}: {output.printable(problem.reason)}{hint}"
+
+
+def _cost(tier: TierState) -> list[str]:
+    sizes = map(output.size, (tier.logical, tier.unique, tier.here, tier.to_fetch))
+    return [tier.name, output.number(tier.names), *sizes, _state(tier, done="")]
+
+
+def _fetched(tier: TierState) -> list[str]:
+    if tier.phase is Phase.WAITING:
+        return [tier.name, "", "", "", "", "", "", "not begun"]
+    sizes = (tier.logical, tier.unique, tier.here, tier.fetched, tier.wire_in)
+    seconds = output.duration(tier.finished - tier.started)
+    return [tier.name, *map(output.size, sizes), seconds, _state(tier, done="complete")]
+
+
+def _state(tier: TierState, *, done: str) -> str:
+    if tier.phase is not Phase.DONE:
+        return "not begun" if tier.phase is Phase.WAITING else "unfinished"
+    if tier.left_out:
+        return f"{output.number(tier.left_out)} left out"
+    return done if tier.complete or not done else "incomplete"
+
+
+def _total(state: SyncState, dry_run: bool) -> list[list[str]]:
+    tiers = state.tiers
+    if len(tiers) < 2:
+        return []
+    sizes = [
+        sum(tier.logical for tier in tiers),
+        sum(tier.unique for tier in tiers),
+        sum(tier.here for tier in tiers),
+        sum(tier.to_fetch if dry_run else tier.fetched for tier in tiers),
+    ]
+    texts = list(map(output.size, sizes))
+    if dry_run:
+        return [["together", output.number(sum(tier.names for tier in tiers)), *texts, ""]]
+    begun = [tier for tier in tiers if tier.started]
+    seconds = sum(max(0.0, tier.finished - tier.started) for tier in begun)
+    return [["together", *texts, output.size(state.wire_in), output.duration(seconds), ""]]

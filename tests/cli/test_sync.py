@@ -1,0 +1,203 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Place
+
+
+def _lines(text: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_a_sync_fetches_each_byte_once_and_then_nothing(place: Place) -> None:
+    first = _lines(place.cas("sync", "--json").stdout)
+    assert first[-1]["event"] == "summary"
+    assert first[-1]["exit"] == 0
+    one, two = first[-1]["tiers"]
+    assert (one["name"], one["fetched"], one["complete"]) == ("first", one["unique"], True)
+    assert two["here"] >= 1_000_000
+    assert two["fetched"] == two["to_fetch"] == two["unique"] - two["here"]
+    again = _lines(place.cas("sync", "--json").stdout)[-1]
+    assert [0, 0] == [tier["fetched"] for tier in again["tiers"]]
+    assert again["wire_in"] < 20_000
+
+
+def test_the_steps_of_a_sync_are_told(place: Place) -> None:
+    events = _lines(place.cas("sync", "--json", "both").stdout)
+    steps = [(e["name"], e["stage"]) for e in events if e["event"] == "tier"]
+    assert steps == [
+        (n, s) for n in ("first", "second") for s in ("started", "scanned", "finished")
+    ]
+    assert {"started", "scanned", "finished"} == {s for _, s in steps}
+
+
+def test_a_run_is_recorded(place: Place) -> None:
+    summary = _lines(place.cas("sync", "--json", "first").stdout)[-1]
+    [record] = (place.store / "runs").iterdir()
+    said = json.loads(record.read_bytes())
+    assert record.name == said["run"] + ".json"
+    assert said["command"] == ["sync", "--json", "first"]
+    assert said["tiers"] == summary["tiers"]
+    assert (said["wire_in"], said["exit"]) == (summary["wire_in"], 0)
+    assert said["started_ms"] <= said["finished_ms"]
+
+
+def test_a_summary_for_people(place: Place) -> None:
+    done = place.cas("sync")
+    assert done.returncode == 0
+    titles, first, second, together = done.stdout.decode().splitlines()
+    assert titles.split() == ["tier", "logical", "unique", "here", "fetched", "wire", "time"]
+    assert first.startswith("first ")
+    assert first.endswith("complete")
+    assert "1.00 MB" in second
+    assert together.startswith("together ")
+    assert b"scanning here" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("scan",), ("sync", "--dry-run")])
+def test_a_scan_writes_nothing(place: Place, command: tuple[str, ...]) -> None:
+    done = place.cas(*command, "--json")
+    assert done.returncode == 0
+    one, _ = _lines(done.stdout)[-1]["tiers"]
+    assert one["to_fetch"] == one["unique"] > 1_000_000
+    assert one["fetched"] == 0
+    assert not place.store.exists()
+
+
+def test_a_scan_of_what_is_here_costs_nothing(synced: Place) -> None:
+    before = sorted((synced.store / "runs").iterdir())
+    done = synced.cas("scan")
+    assert done.returncode == 0
+    assert "0 B" in done.stdout.decode().splitlines()[-1]
+    assert before == sorted((synced.store / "runs").iterdir())
+
+
+def test_what_is_left_out_is_listed_and_is_exit_3(place: Place) -> None:
+    text = (place.path / "plan.toml").read_text()
+    gone = f'paths = ["{place.source}/first", "{place.source}/gone"]'
+    (place.path / "plan.toml").write_text(text.replace(f'paths = ["{place.source}/first"]', gone))
+    done = place.cas("sync", "first")
+    assert done.returncode == 3
+    assert "1 left out" in done.stdout.decode()
+    assert f"{place.source}/gone" in done.stdout.decode()
+    events = _lines(place.cas("sync", "--json", "first").stdout)
+    [problem] = [e for e in events if e["event"] == "problem"]
+    assert problem["path"] == f"{place.source}/gone"
+    assert problem["left_out"]
+    assert events[-1]["exit"] == 3
+    listed = place.cas("status", "--problems", "first")
+    assert f"{place.source}/gone" in listed.stdout.decode()
+
+
+def test_a_source_without_an_agent_is_exit_1(place: Place) -> None:
+    text = (place.path / "plan.toml").read_text()
+    (place.path / "plan.toml").write_text(
+        text.replace("[source.here]", '[source.here]\nagent = "false"')
+    )
+    done = place.cas("sync")
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"cas: ") or b"\ncas: " in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_sync_keeps_what_it_has_and_goes_on(
+    place: Place, slow_agent: Callable[[int], str], number: int
+) -> None:
+    (place.source / "first" / "large").write_bytes(os.urandom(40_000_000))
+    plan = place.path / "plan.toml"
+    usual = plan.read_text()
+    plan.write_text(
+        usual.replace("[source.here]", f'[source.here]\nagent = "{slow_agent(500_000)}"')
+    )
+    with place.start("sync", "--json", "first") as running:
+        fetched = _wait_for_bytes(running)
+        running.send_signal(number)
+        out, err = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert b"interrupted; everything received so far is kept" in err
+    assert b"Traceback" not in err
+    summary = _lines(out)[-1]
+    assert (summary["event"], summary["exit"]) == ("summary", 130)
+    kept = summary["tiers"][0]["fetched"]
+    assert kept >= fetched > 0
+    plan.write_text(usual)
+    rest = _lines(place.cas("sync", "--json", "first").stdout)[-1]["tiers"][0]
+    assert rest["complete"]
+    assert rest["to_fetch"] <= rest["unique"] - kept
+    assert rest["fetched_again"] == 0
+
+
+def _wait_for_bytes(running: "subprocess.Popen[bytes]") -> int:
+    assert running.stdout is not None
+    for line in _until_end(running):
+        if (fetched := json.loads(line).get("fetched") or 0) > 0:
+            return int(fetched)
+    pytest.fail("it ended before anything was fetched")
+
+
+def _until_end(running: "subprocess.Popen[bytes]") -> Iterator[bytes]:
+    assert running.stdout is not None
+    while line := running.stdout.readline():
+        yield line
+
+
+def test_a_store_that_another_process_writes_to_is_exit_11(place: Place) -> None:
+    assert place.cas("sync", "first").returncode == 0
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(place.store)],
+        env=place.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    with holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"locked\n"
+        done = place.cas("sync", "first")
+        reading = place.cas("ls", "first")
+        holder.communicate()
+    assert done.returncode == 11
+    assert f"pid {holder.pid}" in done.stderr.decode()
+    assert done.stderr.count(b"\n") == 1
+    assert reading.returncode == 0
+    assert place.cas("sync", "first").returncode == 0
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from cas.store.layout import Layout, WriterLock
+lock = WriterLock(Layout(Path(sys.argv[1])))
+print("locked", flush=True)
+sys.stdin.read()
+lock.release()
+"""
+
+
+def test_a_directory_with_other_things_becomes_no_store(place: Place) -> None:
+    place.store.mkdir()
+    (place.store / "thesis.tex").touch()
+    done = place.cas("sync")
+    assert done.returncode == 1
+    assert b"not empty: it has 'thesis.tex'" in done.stderr
+    assert not (place.store / "format").exists()
+
+
+def test_a_store_that_cannot_be_made_says_why(place: Place) -> None:
+    place.store.write_bytes(b"")
+    done = place.cas("sync")
+    assert done.returncode == 1
+    assert done.stderr.decode().count("\n") == 1
+    assert str(place.store) in done.stderr.decode()
+
+
+def test_nobody_reading_the_json_does_not_stop_a_sync(place: Place) -> None:
+    with place.start("sync", "--json") as running:
+        assert running.stdout is not None
+        running.stdout.close()
+        running.wait(timeout=60)
+    assert place.cas("status", "--json", "second").stdout.count(b'"complete":true') == 1
