@@ -1,0 +1,101 @@
+"""`cas ls`: what is in a tier."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cas.errors import EXIT_DONE
+from cli import options, output
+from cli.options import Target
+from cli.table import Column
+
+if TYPE_CHECKING:
+    from cas.store.store import Store
+
+COLUMNS = (
+    Column("tier", right=False),
+    Column("scanned", right=False),
+    Column("names"),
+    Column("logical"),
+    Column("source", right=False),
+)
+
+
+@click.command("ls", short_help="List the tiers, or what is in one.")
+@click.argument(
+    "target", metavar="[TIER[:PATH]]", type=options.parse_target, default=None, required=False
+)
+@options.plan_option
+@options.store_option
+@click.option("-l", "--long", is_flag=True, help="Mode, owner, size, time, digest, link target.")
+@options.json_option
+def command(
+    target: Target | None,
+    plan_path: str | None,
+    store_path: Path | None,
+    long: bool,
+    as_json: bool,
+) -> int:
+    """List what is at and below PATH in the newest snapshot of a tier; without TIER, the tiers.
+
+    Names are listed as the source has them, whether their content has come already or not (that
+    is for `cas status`). What drives terminals or is no UTF-8 is spelt out; --json has it all.
+
+    \b
+    Examples:
+      cas ls
+      cas ls --long 00-critical-context:/opt/calrt/include
+      cas ls --json 02-user-workspace | jq -r 'select(.size > 1e6).path'
+    """
+    from cli import wiring
+
+    with wiring.reading(wiring.store_root(store_path, plan_path)) as store:
+        if target is None:
+            _list_tiers(store, as_json=as_json)
+        else:
+            _list_entries(store, target, long=long, as_json=as_json)
+    return EXIT_DONE
+
+
+def _list_tiers(store: Store, *, as_json: bool) -> None:
+    from cli.summary import print_table
+
+    snapshots = [store.latest(tier)[1] for tier in store.tiers()]
+    if as_json:
+        for snapshot in snapshots:
+            output.json_line(
+                {
+                    "tier": snapshot.tier,
+                    "source": snapshot.source,
+                    "host": snapshot.host,
+                    "finished_ms": snapshot.finished_ms,
+                    "entries": snapshot.entries,
+                    "logical": snapshot.logical,
+                    "roots": [output.name_fields("path", root) for root in snapshot.roots],
+                }
+            )
+        return
+    rows = [
+        [s.tier, output.moment(s.finished_ms), output.number(s.entries), output.size(s.logical),
+         s.source]
+        for s in snapshots
+    ]  # fmt: skip
+    print_table(COLUMNS, rows)
+
+
+def _list_entries(store: Store, target: Target, *, long: bool, as_json: bool) -> None:
+    from cli.listing import entry_fields, long_line
+    from cli.selection import latest, no_such_name
+
+    found = False
+    for entry in store.below(latest(store, target.tier), target.path):
+        found = True
+        if as_json:
+            output.json_line(entry_fields(entry))
+        else:
+            output.result(long_line(entry) if long else output.show_path(entry.path))
+    if not found and target.path:
+        raise no_such_name(target)

@@ -1,0 +1,88 @@
+"""How an entry is shown: a line like that of `ls -l`, or JSON without loss."""
+
+from __future__ import annotations
+
+import base64
+import stat
+
+from cas.entry import DEVICES, HOLE_DIGEST, INCONSISTENT, UNREADABLE, Entry, Kind
+from cli import output
+
+_MODES = {
+    Kind.FILE: stat.S_IFREG,
+    Kind.DIRECTORY: stat.S_IFDIR,
+    Kind.SYMLINK: stat.S_IFLNK,
+    Kind.FIFO: stat.S_IFIFO,
+    Kind.SOCKET: stat.S_IFSOCK,
+    Kind.CHARACTER_DEVICE: stat.S_IFCHR,
+    Kind.BLOCK_DEVICE: stat.S_IFBLK,
+}
+_FLAGS = {INCONSISTENT: "inconsistent", UNREADABLE: "unreadable", HOLE_DIGEST: "many holes"}
+DIGEST_SHOWN = 12  # hex digits
+
+
+def kind_name(kind: Kind) -> str:
+    """`file`, `character device`."""
+    return kind.name.lower().replace("_", " ")
+
+
+def notes_of(entry: Entry) -> list[str]:
+    """What is special about an entry."""
+    return [name for flag, name in _FLAGS.items() if entry.flags & flag]
+
+
+def long_line(entry: Entry) -> str:
+    """Kind and mode, owner and group, size or device, time, digest, path, target, notes."""
+    digest = entry.content.digest.hex()[:DIGEST_SHOWN] if entry.content else "-"
+    target = f" -> {output.show(entry.target)}" if entry.kind is Kind.SYMLINK else ""
+    notes = f" [{', '.join(notes_of(entry))}]" if entry.flags else ""
+    return (
+        f"{stat.filemode(_MODES[entry.kind] | entry.owner.mode)} {_owner(entry):<17} "
+        f"{_size(entry):>13} {output.moment(entry.mtime_ns // 10**6)} {digest:<{DIGEST_SHOWN}} "
+        f"{output.show_path(entry.path)}{target}{notes}"
+    )
+
+
+def _owner(entry: Entry) -> str:
+    owner = entry.owner
+    user = output.show(owner.user) or str(owner.uid)
+    return f"{user}/{output.show(owner.group) or owner.gid}"
+
+
+def _size(entry: Entry) -> str:
+    if entry.kind in DEVICES and entry.device is not None:
+        return f"{entry.device[0]}, {entry.device[1]}"
+    return str(entry.size) if entry.kind is Kind.FILE else "-"
+
+
+def entry_fields(entry: Entry) -> dict[str, object]:
+    """All of an entry; what it does not have is left out."""
+    owner, content = entry.owner, entry.content
+    fields: dict[str, object] = {
+        **output.name_fields("path", b"/" + entry.path),
+        "kind": kind_name(entry.kind),
+        "mode": f"{owner.mode:04o}",
+        "uid": owner.uid,
+        "gid": owner.gid,
+        **(output.name_fields("user", owner.user) if owner.user else {}),
+        **(output.name_fields("group", owner.group) if owner.group else {}),
+        "mtime_ns": entry.mtime_ns,
+    }
+    if entry.kind is Kind.FILE:
+        fields["size"] = entry.size
+    if content is not None:
+        fields |= {"sha256": content.digest.hex(), "chunks": content.chunk_count}
+    if entry.kind is Kind.SYMLINK:
+        fields |= output.name_fields("target", entry.target)
+    if entry.device is not None:
+        fields["device"] = list(entry.device)
+    if entry.link:
+        fields["link"] = entry.link.hex()
+    if entry.xattrs:
+        fields["xattrs"] = [
+            {**output.name_fields("name", name), "value_b64": base64.b64encode(value).decode()}
+            for name, value in entry.xattrs
+        ]
+    if entry.flags:
+        fields["notes"] = notes_of(entry)
+    return fields
