@@ -70,23 +70,23 @@ def _now(reading: Reading, width: int) -> str:
     tier = reading.active
     if tier is None:
         return ""
-    if tier.scanned:
-        return cut(f"fetching {tier.name}", width)
-    begin = f"scanning, {output.plural(tier.names, 'name')} "
-    return cut(begin, width) + cut_front(output.show_path(tier.path), max(0, width - len(begin)))
+    if tier.percent is None:
+        begin = f"{tier.phase.value}, {output.plural(tier.names, 'name')} "
+        path = cut_front(output.show_path(tier.path), max(0, width - len(begin)))
+        return cut(begin + path, width)
+    cells = min(BAR_CELLS, width // 3)
+    return cut(f"{bar(tier.percent, cells)} {tier.percent:.1f} % of {tier.name}", width)
 
 
 def _whole(reading: Reading, width: int) -> str:
-    parts = [
-        f"{output.size(reading.wire_in)} over the wire",
-        f"{output.size(reading.rate)}/s",
-        output.duration(reading.seconds),
+    parts = [  # the first are what is left on a narrow terminal
+        "" if reading.percent is None else f"{reading.percent:.1f} % of all",
         left_text(reading),
+        f"{output.size(reading.rate)}/s",
+        f"{output.size(reading.wire_in)} over the wire",
+        f"{output.duration(reading.seconds)} so far",
     ]
-    line = ", ".join(part for part in parts if part)
-    if reading.percent is None or width < BAR_CELLS + 20:
-        return cut(line, width)
-    return cut(f"{bar(reading.percent, BAR_CELLS)} {reading.percent:4.1f} %  {line}", width)
+    return cut(", ".join(part for part in parts if part), width)
 
 
 def left_text(reading: Reading) -> str:

@@ -5,8 +5,8 @@ at least the one shown before, and nothing fetched is more than there is to fetc
 
 Percent is of what must really cross, in plain bytes: what is here already does not count, and
 there is none before a tier's scan is over, since its whole is not known until then. The time left
-follows the wire: plain bytes still to fetch, times the wire bytes that each has cost so far, over
-the wire's speed in the last seconds. A line that has gone silent gives no time at all.
+follows the wire: plain bytes still to fetch, times the wire bytes that each has cost so far in its
+tier, over the wire's speed in the last seconds. A line that has gone silent gives no time at all.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Meter:
         self._moved = now
         self._wire_in = self._wire_out = 0
         self._percent = 0.0
-        self._base: tuple[int, int] | None = None  # wire and plain bytes at the first arrival
+        self._bases: dict[int, tuple[int, int]] = {}  # wire, plain bytes at a tier's first arrival
 
     def read(self, now: float) -> Reading:
         """What there is to show now; `now` never goes back."""
@@ -151,14 +151,25 @@ class Meter:
         return (wire_in - first) / (now - began) if now > began else 0.0
 
     def _left(self, tiers: tuple[TierReading, ...], rate: float) -> float | None:
-        fetched = sum(tier.fetched for tier in tiers)
-        missing = sum(tier.to_fetch - tier.fetched for tier in tiers if tier.phase not in OVER)
-        if fetched and self._base is None:
-            self._base = (self._wire_in, fetched)
-        if self._base is None or rate <= 0 or not missing:
+        wire = 0.0  # bytes that the tiers under way are still to cost
+        for number, tier in enumerate(tiers):
+            if tier.fetched and number not in self._bases:
+                self._bases[number] = (tier.wire_in, tier.fetched)
+            if tier.phase not in OVER and tier.to_fetch > tier.fetched:
+                cost = self._cost(number, tier)
+                if cost is None:
+                    return None
+                wire += (tier.to_fetch - tier.fetched) * cost
+        return wire / rate if wire and rate > 0 else None
+
+    def _cost(self, number: int, tier: TierReading) -> float | None:
+        """Wire bytes for each plain byte of a tier; tiers differ much in how they compress."""
+        if number not in self._bases:
             return None
-        wire, plain = self._wire_in - self._base[0], fetched - self._base[1]
-        return missing * wire / plain / rate if wire > 0 and plain > 0 else None
+        wire, plain = self._bases[number]
+        if tier.fetched <= plain or tier.wire_in <= wire:
+            return None
+        return (tier.wire_in - wire) / (tier.fetched - plain)
 
 
 def _percent(fetched: int, to_fetch: int, done: bool) -> float:

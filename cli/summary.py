@@ -103,18 +103,16 @@ def _state(tier: TierState, *, done: str) -> str:
 
 
 def _total(state: SyncState, dry_run: bool) -> list[list[str]]:
+    """What adds up: not `unique` and `here`, since tiers share chunks."""
     tiers = state.tiers
     if len(tiers) < 2:
         return []
-    sizes = [
-        sum(tier.logical for tier in tiers),
-        sum(tier.unique for tier in tiers),
-        sum(tier.here for tier in tiers),
-        sum(tier.to_fetch if dry_run else tier.fetched for tier in tiers),
-    ]
-    texts = list(map(output.size, sizes))
+    logical = output.size(sum(tier.logical for tier in tiers))
     if dry_run:
-        return [["together", output.number(sum(tier.names for tier in tiers)), *texts, ""]]
-    begun = [tier for tier in tiers if tier.started]
-    seconds = sum(max(0.0, tier.finished - tier.started) for tier in begun)
-    return [["together", *texts, output.size(state.wire_in), output.duration(seconds), ""]]
+        names = output.number(sum(tier.names for tier in tiers))
+        to_fetch = output.size(sum(tier.to_fetch for tier in tiers))
+        return [["together", names, logical, "", "", to_fetch, ""]]
+    fetched = output.size(sum(tier.fetched for tier in tiers))
+    seconds = sum(max(0.0, tier.finished - tier.started) for tier in tiers)
+    wire, time = output.size(state.wire_in), output.duration(seconds)
+    return [["together", logical, "", "", fetched, wire, time, ""]]

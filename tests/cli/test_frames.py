@@ -34,7 +34,7 @@ def test_a_wide_terminal_shows_everything() -> None:
     assert lines[1].endswith("17.0 MB  17.0 MB  4.00 MB  done")
     assert lines[2].endswith("120 MB  33.0 MB  26.0 %")
     assert lines[3].endswith("waiting")
-    assert lines[4] == "fetching 01-tier"
+    assert lines[4] == "███████▊░░░░░░░░░░░░░░░░░░░░░░ 26.0 % of 01-tier"
     assert "37.0 MB over the wire" in lines[5]
 
 

@@ -68,6 +68,7 @@ def test_the_time_left_follows_the_wire() -> None:
         tier.fetched += 10_000_000
         reading = meter.read(float(second))
     assert reading.rate == 1_000_000
+    # 10 % of the 240 MB that are missing, whatever the tier before it cost
     assert reading.left == (460 - 220) / 10
     assert not reading.more
 
