@@ -36,6 +36,12 @@ COMMANDS = (
 )
 
 
+class _Interrupted(CasError):
+    """A signal ended the command."""
+
+    exit_code = EXIT_INTERRUPTED
+
+
 class _Commands(click.Group):
     """The commands, imported one by one, and the end of all of them."""
 
@@ -60,6 +66,13 @@ class _Commands(click.Group):
         if name in COMMANDS or name.startswith("-"):
             return super().resolve_command(ctx, args)
         raise UsageError(f"there is no command {name!r}", advice=did_you_mean(name, COMMANDS))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does it, but that it would begin a line and forget what an interrupt says."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise _Interrupted("; ".join(["interrupted", *map(str, error.args)])) from None
 
     def main(  # type: ignore[override]  # click's has two forms, this one never returns
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
@@ -101,8 +114,7 @@ def _exit_code(run: Callable[[], int]) -> int:
     except click.ClickException as error:
         output.say_error(_usage(error))
         return EXIT_USAGE
-    except (click.Abort, KeyboardInterrupt) as error:
-        output.say_error(_interrupted(error))
+    except (click.Abort, KeyboardInterrupt):  # before a command began
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         return _reader_gone()
@@ -118,12 +130,6 @@ def _usage(error: click.ClickException) -> str:
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context is not None else "cas"
     return f"{what[:1].lower()}{what[1:]} (see {path} --help)"
-
-
-def _interrupted(error: BaseException) -> str:
-    """What the command that was interrupted has to say (`cli/interrupt.py`); click hides it."""
-    said = [str(arg) for source in (error, error.__cause__) for arg in getattr(source, "args", ())]
-    return "; ".join(["interrupted", *said])
 
 
 def _flushed(code: int) -> int:

@@ -103,7 +103,7 @@ def test_what_ends_a_command_decides_the_exit_code(
     failing.append(error)
     result = _run("init")
     assert result.exit_code == code
-    assert result.stderr.lstrip("\n") == said
+    assert result.stderr == said
 
 
 def test_a_mistake_of_ours_is_a_traceback(failing: list[BaseException]) -> None:
