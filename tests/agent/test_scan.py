@@ -230,15 +230,20 @@ Call = TypeVar("Call", bound=Callable[..., object])
 
 
 class Forgetful(MemoryScanCache):
-    """A cache that has lost its recipes, as it may."""
+    """A cache that has lost its recipes, as it may, or has others in their place."""
+
+    def __init__(self, instead: bytes | None) -> None:
+        super().__init__()
+        self._instead = instead
 
     def recipe(self, recipe_id: Digest) -> bytes | None:
-        return None
+        return self._instead
 
 
-def test_a_file_whose_recipe_is_lost_is_read_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("instead", [None, b"", b"CASr"])
+def test_a_file_whose_recipe_is_lost_is_read_again(tmp_path: Path, instead: bytes | None) -> None:
     (tmp_path / "x").write_bytes(random.Random(1).randbytes(5 * MAX_SIZE))
-    cache = Forgetful()
+    cache = Forgetful(instead)
     first = scan(tmp_path, cache=cache)
     second = scan(tmp_path, cache=cache)
     assert 1 == second.progress.files_read
