@@ -1,0 +1,1 @@
+"""Byte streams to a far end: over SSH, to a child process, in memory."""
