@@ -246,7 +246,7 @@ class _Login(asyncssh.SSHClient):
     async def _ask_agent(self, path: str) -> None:
         self._agent = await asyncssh.connect_agent(path)
         pairs = await self._agent.get_keys()
-        names = [pair.get_comment_bytes().decode(errors="replace") for pair in pairs]
+        names = [(pair.get_comment_bytes() or b"").decode(errors="replace") for pair in pairs]
         self._held = [
             _key(f"{name} (agent)", pair) for name, pair in zip(names, pairs, strict=True)
         ]
