@@ -64,9 +64,15 @@ class FrameDecoder:
     After an error it is of no further use.
     """
 
-    def __init__(self) -> None:
-        decompressor = zstandard.ZstdDecompressor(max_window_size=2**WINDOW_LOG)
-        self._stream = decompressor.decompressobj()
+    def __init__(self, old: FrameDecoder | None = None) -> None:
+        """Takes over the memory of `old`, which must not be used any more: the page faults of a
+        fresh window cost as much time as decoding a frame into it."""
+        self._decompressor: zstandard.ZstdDecompressor = (
+            zstandard.ZstdDecompressor(max_window_size=2**WINDOW_LOG)
+            if old is None
+            else old._decompressor
+        )
+        self._stream = self._decompressor.decompressobj()
         self._plain_size = 0
 
     def segment(self, payload: bytes | memoryview, plain_size: int) -> bytes:

@@ -176,3 +176,8 @@ class ContentSource(Protocol):
 
     def chunk(self, chunk_id: Digest) -> bytes:
         """A chunk's plain bytes, hashed and found right. Raises NotHeldError, DamageError."""
+
+    def unproven(self, chunk_id: Digest) -> memoryview:
+        """A chunk's bytes as they were read, not hashed: only for a caller who hashes all that they
+        are part of, and uses nothing of it before that came out right. Raises NotHeldError,
+        DamageError."""

@@ -38,9 +38,9 @@ class _Decoding:
     plain: int = 0
     broken: tuple[int, str, str] | None = None
 
-    def rewound(self) -> FrameDecoder:
-        self.decoder, self.done, self.plain = FrameDecoder(), 0, 0
-        return self.decoder
+    def begin(self, decoder: FrameDecoder) -> FrameDecoder:
+        self.decoder, self.done, self.plain = decoder, 0, 0
+        return decoder
 
 
 class Frames:
@@ -64,6 +64,7 @@ class Frames:
         self._segments: OrderedDict[tuple[int, int], bytes] = OrderedDict()
         self._segment_bytes = 0
         self._decoding: OrderedDict[int, _Decoding] = OrderedDict()
+        self._spare: FrameDecoder | None = None  # done with its frame; its window is used again
 
     def get(self, frame: int, number: int) -> bytes | None:
         """The segment if it is kept already."""
@@ -85,7 +86,7 @@ class Frames:
             if plain is None:
                 plain = self._advance(frame, decoding, steps)
             if complete:
-                self._forget(frame)
+                self._end(frame, decoding)
         return plain
 
     def clear(self) -> None:
@@ -94,6 +95,7 @@ class Frames:
             self._segments.clear()
             self._segment_bytes = 0
             self._decoding.clear()
+            self._spare = None
 
     def _frame(self, frame: int) -> _Decoding:
         with self._lock:
@@ -107,7 +109,7 @@ class Frames:
             raise DamageError(what, where=where)
         decoder = decoding.decoder
         if decoder is None or len(steps) <= decoding.done:
-            decoder = decoding.rewound()
+            decoder = decoding.begin(FrameDecoder(decoder or self._take_spare()))
         plain = b""
         for number, place in steps[decoding.done :]:
             plain = self._step(decoding, decoder, place)
@@ -133,23 +135,37 @@ class Frames:
             self._segment_bytes += len(plain) - len(old)
             self._trim()
 
-    def _forget(self, frame: int) -> None:
+    def _end(self, frame: int, decoding: _Decoding) -> None:
         with self._lock:
-            decoding = self._decoding.get(frame)
-            if decoding is not None and decoding.broken is None:
-                del self._decoding[frame]
+            self._spare = decoding.decoder or self._spare
+            decoding.decoder = None
+            if decoding.broken is None:
+                self._decoding.pop(frame, None)
+
+    def _take_spare(self) -> FrameDecoder | None:
+        with self._lock:
+            spare, self._spare = self._spare, None
+            return spare
 
     def _trim(self) -> None:
         """Keep to the bound: segments give way first, down to a third of it, then decoders."""
         while self._segment_bytes + self._windows() > self._memory:
-            few_segments = self._segment_bytes <= self._memory // 3
-            if len(self._decoding) > 1 and few_segments:
+            if len(self._segments) > 1 and self._segment_bytes > self._memory // 3:
+                self._drop_segment()
+            elif self._spare is not None:
+                self._spare = None
+            elif len(self._decoding) > 1:
                 self._decoding.popitem(last=False)
             elif len(self._segments) > 1:
-                _, plain = self._segments.popitem(last=False)
-                self._segment_bytes -= len(plain)
+                self._drop_segment()
             else:
                 return
 
+    def _drop_segment(self) -> None:
+        _, plain = self._segments.popitem(last=False)
+        self._segment_bytes -= len(plain)
+
     def _windows(self) -> int:
-        return sum(min(decoding.plain, FRAME_LIMIT) for decoding in self._decoding.values())
+        spare = 0 if self._spare is None else FRAME_LIMIT
+        using = (one.plain for one in self._decoding.values() if one.decoder is not None)
+        return spare + sum(min(plain, FRAME_LIMIT) for plain in using)

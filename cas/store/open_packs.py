@@ -95,6 +95,6 @@ class OpenPacks:
 
 
 def _unreadable(error: OSError, name: str) -> StoreError:
-    """Damage if the disk says so; the rest (rights, too many open files) is no fault of the pack."""
+    """Damage if the disk says so; the rest (rights, too many files open) is not the pack's."""
     kind = DamageError if error.errno in (errno.EIO, errno.ELOOP) else StoreError
     return kind(f"cannot be read: {error.strerror}", where=f"pack {name}")

@@ -1,0 +1,98 @@
+"""Directories below a target, opened without following symlinks.
+
+A path is resolved one component at a time with `openat` and `O_NOFOLLOW`, so that no symlink on the
+way, whoever made it and when, leads out of the target. Only the target itself, which the user
+named, may be a symlink. Descriptors lately used are kept: entries in path order find theirs here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections import OrderedDict
+
+from cas.descriptor import Descriptor
+from cas.errors import RestoreError
+
+KEPT = 128
+OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+PRIVATE = 0o700  # of a new directory until it gets its own mode, after all that lies in it
+IN_THE_WAY = "something that is no directory is in its way; it was not gone through"
+
+
+class Directories:
+    """The directories of one target, for one thread; the descriptors may be used by others."""
+
+    def __init__(self, target: bytes) -> None:
+        """Open `target`, which must exist; raises OSError."""
+        self._root = Descriptor(os.open(target, OPEN))
+        self._open: OrderedDict[bytes, Descriptor] = OrderedDict()
+        self._made: dict[tuple[int, int], bytes] = {}
+
+    def open(self, path: bytes, *, create: bool = False) -> Descriptor:
+        """The directory at `path` (empty: the target); with `create` it and those above it are made
+        where they are missing. Raises OSError, RestoreError if it or one above is no directory."""
+        if not path:
+            return self._root
+        descriptor = self._open.get(path)
+        if descriptor is not None:
+            self._open.move_to_end(path)
+            return descriptor
+        at = self._nearest(path)
+        descriptor = self._open[at] if at else self._root
+        for part in path[len(at) :].lstrip(b"/").split(b"/"):
+            descriptor = _step(descriptor, part, create=create)
+            at = at + b"/" + part if at else part
+            self._keep(at, descriptor)
+        return descriptor
+
+    def make(self, path: bytes) -> bool:
+        """Make the directory `path`, private to us until it gets its metadata; whether it is new.
+
+        One that is there is opened, and made writable if it is ours and was not. Raises OSError,
+        RestoreError also if it is one that was made under another name: on a file system without
+        upper and lower case two directories would silently become one.
+        """
+        parent, _, name = path.rpartition(b"/")
+        above = self.open(parent, create=True)
+        new = True
+        try:
+            os.mkdir(name, PRIVATE, dir_fd=above.fd)
+        except FileExistsError:
+            new = False
+        descriptor = _step(above, name, create=False)
+        found = os.fstat(descriptor.fd)
+        other = self._made.setdefault((found.st_dev, found.st_ino), path)
+        if other != path:
+            raise RestoreError("on this file system its name is the same as another's")
+        if not new and found.st_uid == os.geteuid() and found.st_mode & PRIVATE != PRIVATE:
+            os.fchmod(descriptor.fd, stat.S_IMODE(found.st_mode) | PRIVATE)
+        self._keep(path, descriptor)
+        return new
+
+    def _nearest(self, path: bytes) -> bytes:
+        """The longest path above `path` that is open."""
+        while path:
+            path = path.rpartition(b"/")[0]
+            if path in self._open:
+                return path
+        return b""
+
+    def _keep(self, path: bytes, descriptor: Descriptor) -> None:
+        self._open[path] = descriptor
+        if len(self._open) > KEPT:
+            self._open.popitem(last=False)
+
+
+def _step(above: Descriptor, name: bytes, *, create: bool) -> Descriptor:
+    try:
+        return Descriptor(os.open(name, OPEN | os.O_NOFOLLOW, dir_fd=above.fd))
+    except NotADirectoryError:
+        raise RestoreError(IN_THE_WAY) from None
+    except FileNotFoundError:
+        if not create:
+            raise
+    with contextlib.suppress(FileExistsError):  # made meanwhile, or a symlink: opening tells
+        os.mkdir(name, dir_fd=above.fd)
+    return _step(above, name, create=False)

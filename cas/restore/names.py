@@ -1,0 +1,206 @@
+"""Makes one name: what every kind of entry needs to exist, whole and with its metadata."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from cas.descriptor import Descriptor
+from cas.entry import DEVICES, HOLE_DIGEST, INCONSISTENT, Content, Entry, Kind
+from cas.errors import RestoreError
+from cas.interfaces import ContentSource
+from cas.rebuild.write import write_content
+from cas.restore.compare import TYPES, difference
+from cas.restore.files import PRIVATE, NewFile, descriptor_path, exists, status, temporary_name
+from cas.restore.metadata import Metadata
+from cas.restore.report import Existing, Tally
+
+Inode = tuple[int, int]
+Make = Callable[[bytes], None]
+NODE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(slots=True)
+class FirstName:
+    """The name that a file with several names was restored under; `inode` once it was."""
+
+    path: bytes
+    inode: Inode | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A name to make. `again`: an earlier tier of the same restore may have made it, which is no
+    reason to refuse it."""
+
+    directory: Descriptor
+    name: bytes
+    entry: Entry
+    again: bool = False
+    first: FirstName | None = None
+
+
+class Names:
+    """Makes names; safe to use from several threads. `stop` ends the writing of files."""
+
+    def __init__(
+        self,
+        source: ContentSource,
+        existing: Existing,
+        metadata: Metadata,
+        tally: Tally,
+        stop: threading.Event,
+    ) -> None:
+        self._source = source
+        self._existing = existing
+        self._replace = existing is Existing.OVERWRITE
+        self._metadata = metadata
+        self._tally = tally
+        self._stop = stop
+
+    def make(self, work: Work, pool: Executor | None = None) -> None:
+        """Make the name, or keep what is there if that may be kept. Raises CasError, OSError,
+        ValueError; nothing was made then."""
+        entry = work.entry
+        if entry.kind is Kind.FILE and entry.content is None:
+            raise RestoreError("its content could not be read at the source")
+        if self._is_kept(work):
+            self._tally.count(kept=1)
+        elif entry.kind is Kind.FILE and entry.content is not None:
+            self._file(work, entry.content, pool)
+        elif entry.kind is Kind.SYMLINK:
+            self._symlink(work)
+        else:
+            self._special(work)
+        if work.first is not None:
+            found = os.stat(work.name, dir_fd=work.directory.fd, follow_symlinks=False)
+            work.first.path, work.first.inode = entry.path, (found.st_dev, found.st_ino)
+
+    def link(self, work: Work, directory: Descriptor, first: Inode) -> None:
+        """Make the name another one of the file `first`, which lies in `directory` under the last
+        part of `work.first.path`. Raises like `make`; OSError also where links cannot be."""
+        assert work.first is not None
+        there = work.directory.fd
+        found = status(there, work.name)
+        if found is not None and (found.st_dev, found.st_ino) == first:
+            self._tally.count(kept=1)
+            return
+        if self._is_kept(work):
+            self._tally.count(kept=1)
+            return
+        old = work.first.path.rpartition(b"/")[2]
+
+        def create(name: bytes) -> None:
+            os.link(old, name, src_dir_fd=directory.fd, dst_dir_fd=there, follow_symlinks=False)
+
+        def check(name: bytes) -> None:
+            made = os.stat(name, dir_fd=there, follow_symlinks=False)
+            if (made.st_dev, made.st_ino) != first:
+                raise RestoreError("what it is a hard link to was changed meanwhile")
+
+        self._place(there, work.name, create, check)
+        self._tally.count(links=1)
+
+    def _is_kept(self, work: Work) -> bool:
+        """Whether the name exists and is to be left as it is; raises RestoreError if it exists and
+        nothing is to be done."""
+        found = status(work.directory.fd, work.name)
+        if found is None:
+            return False
+        if stat.S_ISDIR(found.st_mode):
+            raise RestoreError("a directory is in its way")
+        if self._existing is Existing.REFUSE and not work.again:
+            raise RestoreError("it exists already", advice="--overwrite replaces it")
+        if self._replace and not work.again:
+            return False
+        differs = difference(work.directory.fd, work.name, work.entry, self._source)
+        if differs and not self._replace:
+            raise RestoreError(f"it exists already, and {differs}")
+        return not differs
+
+    def _file(self, work: Work, content: Content, pool: Executor | None) -> None:
+        entry = work.entry
+        new = NewFile(work.directory.fd, replace=self._replace)
+        try:
+            write_content(
+                content,
+                self._source,
+                new.fd,
+                hashed=not entry.flags & HOLE_DIGEST,
+                pool=pool,
+                written=self._written,
+            )
+            self._metadata.put(new.fd, entry)
+            new.place(work.name, replace=self._replace)
+        finally:
+            new.close()
+        self._tally.count(files=1, bytes=content.size)
+        self._tally.progress(0, 1)
+        if entry.flags & INCONSISTENT:
+            self._tally.doubt(entry.path, "it changed while it was read at the source")
+
+    def _written(self, size: int) -> None:
+        if self._stop.is_set():
+            raise RestoreError("interrupted")
+        self._tally.progress(size, 0)
+
+    def _symlink(self, work: Work) -> None:
+        there, entry = work.directory.fd, work.entry
+
+        def create(name: bytes) -> None:
+            os.symlink(entry.target, name, dir_fd=there)
+
+        def dress(name: bytes) -> None:
+            self._metadata.put_symlink(there, name, entry)
+
+        self._place(there, work.name, create, dress)
+        self._tally.count(symlinks=1)
+
+    def _special(self, work: Work) -> None:
+        there, entry = work.directory.fd, work.entry
+        kind = TYPES[entry.kind]
+        device = os.makedev(*entry.device) if entry.kind in DEVICES and entry.device else 0
+
+        def create(name: bytes) -> None:
+            os.mknod(name, kind | PRIVATE, device, dir_fd=there)
+
+        def dress(name: bytes) -> None:
+            node = Descriptor(os.open(name, NODE, dir_fd=there))
+            if stat.S_IFMT(os.fstat(node.fd).st_mode) != kind:
+                raise RestoreError("it was changed meanwhile")
+            self._metadata.put(descriptor_path(node.fd), entry)
+
+        self._place(there, work.name, create, dress)
+        self._tally.count(specials=1)
+
+    def _place(self, there: int, name: bytes, create: Make, finish: Make) -> None:
+        """`create` the name and `finish` it, or remove it again; over an old one by way of a
+        temporary name."""
+        if not (self._replace and exists(there, name)):
+            create(name)
+            with _removed_on_error(there, name):
+                finish(name)
+            return
+        temporary = temporary_name()
+        create(temporary)
+        with _removed_on_error(there, temporary):
+            finish(temporary)
+            os.rename(temporary, name, src_dir_fd=there, dst_dir_fd=there)
+        # Still there if both were names of one file: rename(2) does nothing then.
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=there)
+
+
+@contextlib.contextmanager
+def _removed_on_error(there: int, name: bytes) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=there)
+        raise
