@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 from cas import __version__
 from cas.chunker import IDENTITY
 from cas.errors import CasError, PeerError, TransportError
-from cas.messages import PROTOCOL, Hello, Message
+from cas.messages import PROTOCOL, Beat, Hello, Message
 from cas.pull.tally import WireMeter
 from cas.session import Role, Session, State
 from cas.transport.base import Dialer, Transport
 
 GREETING_SECONDS = 60.0
-SILENCE_SECONDS = 120.0  # eight heartbeats of the agent that did not come
+SILENCE_SECONDS = 120.0
 
 
 class Lane:
@@ -23,23 +24,32 @@ class Lane:
         self.transport = transport
         self.name = name
         self.meter = WireMeter(transport)
+        self._heard = time.monotonic()
         self.peer = Hello(0, "", "", ())
         self._session = Session(Role.CLIENT)
 
     async def send(self, message: Message) -> None:
         """Send one message; raises TransportError."""
+        if not isinstance(message, Beat):
+            self._heard = time.monotonic()  # an answer is due from now on
         await self.transport.send(self._session.send(message))
 
     async def receive(self) -> Message:
-        """The next message; raises TransportError when the lane has ended or fallen silent."""
+        """The next message; raises TransportError when the lane has ended or fallen silent.
+
+        A heartbeat alone does not count: an agent that only says it lives brings nothing.
+        """
         while (message := self._session.next_message()) is None:
             if self._session.state is State.CLOSED:
                 raise TransportError("the agent has ended", where=self.name)
+            left = self._heard + SILENCE_SECONDS - time.monotonic()
             try:
-                data = await asyncio.wait_for(self.transport.receive(), SILENCE_SECONDS)
+                data = await asyncio.wait_for(self.transport.receive(), left)
             except asyncio.TimeoutError:
                 raise TransportError("nothing has come for two minutes", where=self.name) from None
             self._session.receive(data)
+        if not isinstance(message, Beat):
+            self._heard = time.monotonic()
         return message
 
     async def close(self) -> None:

@@ -93,7 +93,7 @@ class TierPull:
         self._base = _complete_base(store, tier.name)
         self._skipping = self._base is not None
         self._expected: dict[int, Expected] = {}
-        self._concluded = False
+        self._concluding = self._concluded = False
         self._done = asyncio.Event()
         self._kept: list[tuple[int, list[Digest]]] = []
         self._uncommitted = 0
@@ -271,17 +271,23 @@ class TierPull:
             return
         if len(self.round.pages) < scanned.pages:
             return
-        if not self._concluded:
+        if not self._concluding:
+            self._concluding = True
+            await self._conclude(scanned)
             self._concluded = True
-            self._count(final=True)
-            if self._writer is not None:
-                await self._keeper.commit()
-                await self._keeper.do(self._conclude, scanned)
-                await self._keeper.commit()
-        if not self._expected and not self._uncommitted:
+        # Acknowledgements come here too, also while the snapshot is being written.
+        if self._concluded and not self._expected and not self._uncommitted:
             self._done.set()
 
-    def _conclude(self, scanned: Scanned) -> None:
+    async def _conclude(self, scanned: Scanned) -> None:
+        """The scan is over and understood: make its totals final and its snapshot durable."""
+        self._count(final=True)
+        if self._writer is not None:
+            await self._keeper.commit()
+            await self._keeper.do(self._enter_snapshot, scanned)
+            await self._keeper.commit()
+
+    def _enter_snapshot(self, scanned: Scanned) -> None:
         """Write the tier's snapshot; in the store thread, all its pages being durable."""
         pages = tuple(self.round.pages[number] for number in range(scanned.pages))
         snapshot = Snapshot(
