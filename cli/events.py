@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from cas.entry import Problem
 from cas.pull.state import SyncState, TierState
 from cli import output
@@ -115,10 +113,3 @@ def summary_fields(state: SyncState, seconds: float, exit_code: int) -> dict[str
         "tiers": [tier_fields(tier) for tier in state.tiers],
         "exit": exit_code,
     }
-
-
-def problems_of(state: SyncState) -> Iterator[tuple[str, Problem]]:
-    """Every problem of a sync with its tier's name."""
-    for tier in state.tiers:
-        for problem in tier.problems:
-            yield tier.name, problem

@@ -20,7 +20,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import re
 import sys
 from collections.abc import Mapping
 from datetime import datetime
@@ -28,7 +27,7 @@ from typing import TextIO
 
 from cas.errors import CasError
 
-BOLD, RED, GREEN, YELLOW, DIM = "1", "31", "32", "33", "2"
+BOLD, RED, YELLOW = "1", "31", "33"
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 _CSI = "\x1b["
 
@@ -36,11 +35,6 @@ _CSI = "\x1b["
 def result(text: str) -> None:
     """One line of what was asked for."""
     sys.stdout.write(text + "\n")
-
-
-def result_bytes(data: bytes | memoryview) -> None:
-    """Bytes of what was asked for, as they are."""
-    sys.stdout.buffer.write(data)
 
 
 def json_line(fields: Mapping[str, object]) -> None:
@@ -160,11 +154,3 @@ def duration(seconds: float) -> str:
 def moment(ms: int) -> str:
     """A time of the clock, in the user's time zone."""
     return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-
-
-_CONTROL = re.compile(r"\x1b\[[0-9;]*m")
-
-
-def bare(text: str) -> str:
-    """`text` without the colours of `paint`."""
-    return _CONTROL.sub("", text)
