@@ -37,7 +37,8 @@ DEVICES = (Kind.CHARACTER_DEVICE, Kind.BLOCK_DEVICE)
 INCONSISTENT = 1  # changed each time it was read; what is held is one of its states, perhaps torn
 UNREADABLE = 2  # the content could not be read; only the metadata is held
 HOLE_DIGEST = 4  # too many holes to hash: the digest is that of the recipes, not of the bytes
-FLAGS = INCONSISTENT | UNREADABLE | HOLE_DIGEST
+IMPLIED = 8  # a directory above a root: its mtime, which others change, is not kept (0)
+FLAGS = INCONSISTENT | UNREADABLE | HOLE_DIGEST | IMPLIED
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from cas.entry import (
     DEVICES,
     FLAGS,
     HOLE_DIGEST,
+    IMPLIED,
     INCONSISTENT,
     NAME_LIMIT,
     PATH_LIMIT,
@@ -179,6 +180,7 @@ def decode_page(data: bytes) -> list[Entry]:
     extras = _decode_extras(extra_rows, len(paths))
     parts = _decode_parts(part_rows, len(paths))
     contents = _decode_contents(kinds, extras, parts, (sizes, digests, counts))
+    _check_implied(extras, kinds, times)
     symlinks = _decode_targets(targets, kinds)
     devices = _decode_devices(device_rows, kinds)
     entries = []
@@ -363,6 +365,12 @@ def _check_claims(contents: dict[int, Content], extras: dict[int, Extra], parts:
             raise FormatError("an entry without content is marked inconsistent")
         if flags & HOLE_DIGEST and number not in parts:
             raise FormatError("an entry without recipes has the digest of one")
+
+
+def _check_implied(extras: dict[int, Extra], kinds: list[Kind], times: list[int]) -> None:
+    for number, (_, _, flags) in extras.items():
+        if flags & IMPLIED and (kinds[number] is not Kind.DIRECTORY or times[number]):
+            raise FormatError("only a directory without a time may be marked implied")
 
 
 def _decode_targets(value: object, kinds: list[Kind]) -> Iterator[bytes]:

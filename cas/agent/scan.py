@@ -5,8 +5,8 @@ next names have the identities that it was made of, it is that page again, and n
 looked at any closer. Otherwise it is made entry by entry, and only files that the cache does not
 know are read. Both ways give the same page: where pages end depends on the entries and roots alone.
 
-The directories above a root have pages of their own: one of them is often /home or /tmp, whose time
-changes all day, and the pages of the tier itself should not change with it.
+The directories above a root have pages of their own, and no time: one of them is often /home or
+/tmp, whose time changes all day, and the tier should not change with it.
 
 All pages go to the spool, and all recipes that they name.
 """
@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from threading import Event
 
@@ -29,7 +29,7 @@ from cas.agent.pages import KeptPage, ScannedPage, make_page, signature
 from cas.agent.roots import Opener, RootGuard
 from cas.agent.spool import Spool
 from cas.agent.walk import Item, Rules, admit_roots, paths_above, walk
-from cas.entry import Entry, Problem
+from cas.entry import IMPLIED, Entry, Kind, Problem
 from cas.errors import SourceError
 from cas.interfaces import ScanCache
 from cas.page import Paginator
@@ -138,6 +138,8 @@ class Scanner:
                 is_above = path in self._above
                 self._advance(path, 1)
                 made = maker.make(path, status)
+                if is_above and made.entry is not None and made.entry.kind is Kind.DIRECTORY:
+                    made = replace(made, entry=_implied(made.entry))
                 self._ahead.drop(1)
                 sound &= made.sound
                 if made.entry is not None:
@@ -173,6 +175,11 @@ class Scanner:
             self._problems.append(problem)
         else:
             self._unlisted += 1
+
+
+def _implied(entry: Entry) -> Entry:
+    """The entry of a directory that is there for the sake of a root below it."""
+    return replace(entry, mtime_ns=0, flags=entry.flags | IMPLIED)
 
 
 class _Ahead:

@@ -15,7 +15,7 @@ import pwd
 import stat
 from typing import Any
 
-from cas.entry import Entry, Kind, Owner
+from cas.entry import IMPLIED, Entry, Kind, Owner
 from cas.restore.files import descriptor_path
 from cas.restore.report import Tally
 
@@ -49,7 +49,8 @@ class Metadata:
         os.chmod(where, mode)
         for name, value in lists:
             self._attribute(where, entry.path, name, value)
-        os.utime(where, ns=(entry.mtime_ns, entry.mtime_ns))
+        if not entry.flags & IMPLIED:
+            os.utime(where, ns=(entry.mtime_ns, entry.mtime_ns))
 
     def put_symlink(self, directory_fd: int, name: bytes, entry: Entry) -> None:
         """Put `entry`'s metadata on the symlink `name` itself; it has no mode. Raises OSError."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgpack
 
-from cas.entry import HOLE_DIGEST, INCONSISTENT, UNREADABLE, Content, Entry, Kind, Owner
+from cas.entry import HOLE_DIGEST, IMPLIED, INCONSISTENT, UNREADABLE, Content, Entry, Kind, Owner
 from cas.ids import EMPTY_DIGEST, digest_of
 from cas.page import encode_page
 from tests.vectors.vector import Maker, Vector
@@ -237,7 +237,9 @@ def _bad_extras() -> Iterator[Vector]:
     yield extras("extra-twice", "two rows of one entry", [[1, b"l", [], 0], [1, b"", [], 1]])
     yield extras("extra-order", "rows not in order", [[1, b"l", [], 0], [0, b"l", [], 0]])
     yield extras("extra-outside", "an entry that is not there", [[2, b"l", [], 0]])
-    yield extras("flag-8", "a flag of a newer version", [[1, b"", [], 8]])
+    yield extras("flag-16", "a flag of a newer version", [[1, b"", [], 16]])
+    yield extras("implied-file", "a flag that only directories have", [[1, b"", [], IMPLIED]])
+    yield extras("implied-time", "a time where none is kept", [[0, b"", [], IMPLIED]])
     yield extras("flag-true", "true for the flag 1", [[1, b"", [], True]])
     yield extras(
         "inconsistent-directory", "a flag that needs a content", [[0, b"", [], INCONSISTENT]]
