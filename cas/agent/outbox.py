@@ -41,7 +41,7 @@ class Outbox:
         self.budget = BUDGET
 
     def put_message(self, message: Message, size: int = 0) -> bool:
-        """Queue a message; waits while bulky ones (of `size` bytes) are in plenty. False: closed."""
+        """Queue a message; waits while bulky ones (`size` bytes) are in plenty. False: closed."""
         with self._changed:
             while size and self._message_bytes > MESSAGES_LIMIT and not self._closed:
                 self._changed.wait()

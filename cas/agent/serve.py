@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from cas import __version__
+from cas import __version__, wire
 from cas.agent.facts import agent_facts
 from cas.agent.outbox import Outbox
 from cas.agent.produce import FrameNumbers, Job, Jobs, Producer
@@ -138,6 +138,9 @@ class Agent:
     def close(self) -> None:
         """End the threads; what they were doing is of no use to anybody any more."""
         self._over.set()
+        for running in self._scans.values():
+            if running.scanner is not None:
+                running.scanner.stop()
         self._jobs.close()
         self._outbox.close()
         self._orders.put(None)
@@ -203,6 +206,7 @@ class Agent:
                 self._cache,
                 self._spool,
                 guard=self._guard,
+                scope=wire.encode([order.exclude, order.include]),
             )
             running.scanner = scanner
             for page in scanner:

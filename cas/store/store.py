@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from cas.entry import Entry, Problem, path_order
@@ -129,11 +130,8 @@ class Store:
         seen: set[Digest] = set()
         unique = missing = missing_chunks = 0
         for ref in snapshot.pages:
-            fresh = {}
-            for entry in self.page(ref.id):
-                for id_, length in self._known_chunks(entry):
-                    if id_ not in seen:
-                        fresh[id_] = length
+            chunks = chain.from_iterable(map(self._known_chunks, self.page(ref.id)))
+            fresh = {id_: length for id_, length in chunks if id_ not in seen}
             seen.update(fresh)
             unique += sum(fresh.values())
             for (_, length), here in zip(fresh.items(), self.index.held(list(fresh)), strict=True):
