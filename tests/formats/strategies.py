@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from cas.entry import (
     HOLE_DIGEST,
+    IMPLIED,
     INCONSISTENT,
     UNREADABLE,
     Content,
@@ -79,14 +80,17 @@ def entries(draw: st.DrawFn, path: bytes, owner: Owner) -> Entry:
         flags = UNREADABLE if content is None else draw(st.sampled_from([0, INCONSISTENT]))
         if content and content.parts:
             flags |= draw(st.sampled_from([0, HOLE_DIGEST]))
+    elif kind is Kind.DIRECTORY:
+        flags |= draw(st.sampled_from([0, IMPLIED]))
     elif kind is Kind.SYMLINK:
         target = draw(names.filter(bool))
     elif kind in (Kind.BLOCK_DEVICE, Kind.CHARACTER_DEVICE):
         device = (draw(u32), draw(u32))
+    mtime_ns = 0 if flags & IMPLIED else draw(st.integers(I64_MIN, I64_MAX))
     attributes = draw(st.dictionaries(names.filter(bool), st.binary(max_size=9), max_size=3))
     assert all(len(name) <= XATTR_NAME_LIMIT for name in attributes)
     return Entry(
-        path, kind, owner, draw(st.integers(I64_MIN, I64_MAX)), size, content, target, device,
+        path, kind, owner, mtime_ns, size, content, target, device,
         draw(st.binary(max_size=64)), tuple(sorted(attributes.items())), flags,
     )  # fmt: skip
 

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cas.entry import UNREADABLE, Content, Entry, Kind, Owner, check_path, path_order
@@ -148,6 +148,8 @@ def _is_legal(path: bytes) -> bool:
 
 
 @given(some.paths | st.binary(max_size=12))
+@example(b"p" * 256)
+@example(b"a/" + b"p" * 256 + b"/b")
 def test_check_path(path: bytes) -> None:
     if _is_legal(path):
         assert path == check_path(path)

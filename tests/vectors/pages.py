@@ -70,6 +70,14 @@ ACCEPTED = [
     ("path-order", "a slash is before every other byte", ORDER),
     ("contents", "every case of a content", CONTENTS),
     ("extras", "flags, a link, xattrs", EXTRA),
+    (
+        "implied",
+        "a directory above a root, and the root",
+        [
+            Entry(b"i", Kind.DIRECTORY, ROOT, 0, flags=IMPLIED),
+            _directory(b"i/root"),
+        ],
+    ),
     ("times", "times as far apart as they can be", TIMES_FAR),
     ("longest-part", "a part of 255 bytes", [_file(b"p" * 255)]),
     ("dots", "names that begin with dots", [_file(p) for p in (b"...", b"..a", b".a", b"a/..b")]),
