@@ -67,32 +67,45 @@ def _take_up(
     directory: Path, name: str, number: int, row: PackRow, changes: Changes
 ) -> PackFile | None:
     path = directory / name
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        size = os.fstat(fd).st_size
-        offsets, end, sealed = _index_tail(fd, number, size, row.size, changes)
-        hasher = hashlib.sha256()
-        if sealed:
-            for offset in range(0, end, 2**20):
-                hasher.update(os.pread(fd, 2**20, offset))
-    finally:
-        os.close(fd)
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        offsets, end, sealed = _index_tail(file.fileno(), number, size, row.size, changes)
+    is_open = name.startswith(OPEN_PREFIX)
+    if size != end and is_open:
+        os.truncate(path, end)
     if sealed:
-        final = hasher.hexdigest()
-        os.rename(path, directory / final)
-        sync_directory(directory)
+        final = _name_sealed(path)
         changes.packs.append((number, replace(row, name=final, size=end, sealed=True)))
         return None
-    if not name.startswith(OPEN_PREFIX):
-        raise DamageError(
-            "a sealed pack is cut off", where=str(path), advice="`cas repair` sorts it out"
-        )
-    if end != row.size or size != end:
+    if not is_open:
+        raise _cut_off(path)
+    if end != row.size:
         changes.packs.append((number, PackRow(row.id, name, end, sealed=False)))
     pack = PackFile(directory, number, row.id, end)
-    os.truncate(path, end)
     pack.offsets = offsets
     return pack
+
+
+def _name_sealed(path: Path) -> str:
+    """Give a pack that ends in its seal its final name, unless it has that already."""
+    hasher = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(2**20):
+            hasher.update(block)
+    final = hasher.hexdigest()
+    if path.name == final:
+        return final
+    if not path.name.startswith(OPEN_PREFIX):
+        raise _cut_off(path)
+    os.rename(path, path.parent / final)
+    sync_directory(path.parent)
+    return final
+
+
+def _cut_off(path: Path) -> DamageError:
+    return DamageError(
+        "a sealed pack is not what its name says", where=str(path), advice="see `cas verify`"
+    )
 
 
 def _index_tail(
