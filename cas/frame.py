@@ -7,9 +7,10 @@ be decoded, hashed, stored and acknowledged as soon as those before it are here.
 content does not compress is stored as it is (`Codec.PLAIN`), outside the zstd stream: it can be
 read without the others.
 
-A payload must hold its segment, all of it and nothing else. The decoder is told the plain size and
-hands zstd the payload in small bites: what one of them can give at most, however crafted, is what
-the decoder takes in beyond that size before it stops.
+A payload must hold its segment, all of it and nothing else. The decoder is told the plain size.
+From the headers of a payload's blocks it sees what they can give at most: for an honest one that is
+little more, and zstd gets it in one step. Any other it gets in small bites: what one of them can
+give, however crafted, is what the decoder takes in beyond that size before it stops.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ SEGMENT_SIZE = 2**20  # plain bytes; a segment ends with the chunk that reaches 
 SEGMENT_PLAIN_LIMIT = 16 * 2**20
 SEGMENT_STORED_LIMIT = SEGMENT_PLAIN_LIMIT + 2**16
 BITE_SIZE = 1024  # of a payload; its 256 shortest blocks make 32 MiB at most
+STEP_LIMIT = 32 * 2**20  # plain bytes that a payload decoded in one step can give at most
+BLOCK_LIMIT = 128 * 1024  # plain bytes of a compressed block (RFC 8878, 3.1.1.2.3)
+BLOCK_RLE = 1
+BLOCK_COMPRESSED = 2
 SAMPLE_LEAST = 16 * 1024
 SAMPLE_SLICE = 4 * 1024
 SAMPLE_RATIO = 0.95  # what a sample must shrink to, to be worth compressing
@@ -74,18 +79,20 @@ class FrameDecoder:
         )
         self._stream = self._decompressor.decompressobj()
         self._plain_size = 0
+        self._whole_blocks = True  # so far every payload ended where a block ends
 
     def segment(self, payload: bytes | memoryview, plain_size: int) -> bytes:
         """The `plain_size` bytes of the next segment; raises FormatError unless `payload` holds
         just that many."""
         if not 0 < plain_size <= SEGMENT_PLAIN_LIMIT:
             raise LimitError(f"a segment of {plain_size} bytes is not within its limits")
+        begun = self._plain_size > 0
         self._plain_size += plain_size
         if self._plain_size > FRAME_LIMIT:
             raise LimitError(f"a frame of {self._plain_size} bytes is over its limit")
         pieces = []
         left = plain_size
-        for piece in self._decoded(memoryview(payload)):
+        for piece in self._decoded(memoryview(payload), begun=begun):
             pieces.append(piece)
             left -= len(piece)
             if left < 0:
@@ -94,15 +101,40 @@ class FrameDecoder:
             raise FormatError(f"a segment holds {plain_size - left} bytes instead of {plain_size}")
         return b"".join(pieces)
 
-    def _decoded(self, payload: memoryview) -> Iterator[bytes]:
-        for at in range(0, len(payload), BITE_SIZE):
+    def _decoded(self, payload: memoryview, *, begun: bool) -> Iterator[bytes]:
+        bite = len(payload) if self._gives_little(payload, begun=begun) else BITE_SIZE
+        for at in range(0, len(payload), bite or 1):
             try:
-                piece = self._stream.decompress(payload[at : at + BITE_SIZE])
+                piece = self._stream.decompress(payload[at : at + bite])
             except zstandard.ZstdError as error:
                 raise FormatError(f"a segment cannot be decompressed: {error}") from error
             if self._stream.unused_data:
                 raise FormatError("bytes follow the end of a frame")
             yield piece
+
+    def _gives_little(self, payload: memoryview, *, begun: bool) -> bool:
+        """Whether `payload` is whole blocks that give at most STEP_LIMIT, told from their headers
+        as zstd will read them; once a payload was not, no later one is taken to be."""
+        at = 0 if begun else _frame_header_size(payload)
+        most = 0
+        while self._whole_blocks and at < len(payload) and most <= STEP_LIMIT:
+            header = int.from_bytes(payload[at : at + 3], "little")
+            kind, size = header >> 1 & 3, header >> 3
+            most += BLOCK_LIMIT if kind == BLOCK_COMPRESSED else size
+            at += 3 + (1 if kind == BLOCK_RLE else size)
+        self._whole_blocks = at == len(payload) and most <= STEP_LIMIT and self._whole_blocks
+        return self._whole_blocks
+
+
+def _frame_header_size(payload: memoryview) -> int:
+    """The size of the frame header that `payload` begins with (RFC 8878, 3.1.1.1), more than there
+    is if it begins with none."""
+    if len(payload) < 5 or payload[:4] != zstandard.FRAME_HEADER:
+        return len(payload) + 1
+    descriptor = payload[4]
+    single = descriptor >> 5 & 1
+    content_size = (single, 2, 4, 8)[descriptor >> 6]
+    return 5 + (1 - single) + (0, 1, 2, 4)[descriptor & 3] + content_size
 
 
 def is_compressible(chunk: bytes | memoryview) -> bool:
