@@ -27,6 +27,7 @@ def run(setting: Setting) -> list[Verdict]:
     large_file(large / "file", size, seed=4)
     verdicts = _peaks(setting, f"a file of {size // MIB} MiB", large)
     shutil.rmtree(large)
+    shutil.rmtree(setting.work / "large-restored")
     source_tree(many, count, seed=5, most=16 * 1024)
     return verdicts + _peaks(setting, f"{count} files", many)
 
@@ -39,8 +40,7 @@ def _peaks(setting: Setting, what: str, data: Path) -> list[Verdict]:
         client = cas.sync()
         verdicts.append(_verdict(f"agent, {name} of {what}", cas.agent(), AGENT_LIMIT))
         verdicts.append(_verdict(f"client, {name} of {what}", client, CLIENT_LIMIT))
-    restored = cas.restore("data", setting.work / "restored")
-    shutil.rmtree(setting.work / "restored")
+    restored = cas.restore("data", setting.work / f"{data.name}-restored")
     return [*verdicts, _verdict(f"restore of {what}", restored, CLIENT_LIMIT)]
 
 
