@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 USAGE = Path(__file__).with_name("usage.py")
+# What an installed program does not have: it finds its modules compiled.
+NOT_A_USERS = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONPATH")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +49,15 @@ def measured(
     cwd: Path | None = None,
     allowed: Sequence[int] = (0,),
 ) -> Usage:
-    """Run `command` with `env` added to ours. Raises CommandFailed unless it ends as `allowed`."""
+    """Run `command`, with `env` added to a user's. Raises CommandFailed unless it ends as
+    `allowed`."""
     with tempfile.TemporaryDirectory(prefix="cas-bench-usage.") as directory:
         report = Path(directory, "usage.json")
         done = subprocess.run(
             [*wrapped(report), *map(str, command)],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            env={**os.environ, **(env or {})},
+            env={**_environment(), **(env or {})},
             cwd=cwd,
         )
         if done.returncode not in allowed:
@@ -63,6 +66,10 @@ def measured(
             raise CommandFailed(f"exit code {done.returncode} of {words}\n{said}")
         usage = read_report(report)
     return Usage(usage.wall, usage.cpu, usage.peak, done.stdout)
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in NOT_A_USERS}
 
 
 def in_turns(rounds: int, contestants: Mapping[str, Callable[[], Usage]]) -> dict[str, Usage]:
