@@ -1,8 +1,8 @@
 """From wants to segments: reads wanted chunks again, in source order, and compresses them.
 
-One producer fills one frame at a time. Chunks that do not compress are gathered in segments of
-their own, so two segments grow side by side; their runs say which chunks they hold, so the order
-between them does not matter.
+A producer fills one frame at a time; several may work side by side, each on jobs of its own.
+Chunks that do not compress are gathered in segments of their own, so two segments grow side by
+side; their runs say which chunks they hold, so the order between them does not matter.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cas.agent.outbox import Outbox
 from cas.agent.read import Found
@@ -20,12 +20,13 @@ from cas.frame import (
     SEGMENT_SIZE,
     Codec,
     FrameEncoder,
-    is_compressible,
+    Sampler,
 )
 from cas.messages import Missed
 from cas.segment import SegmentHead, encode_segment
 
 MISSES_AT_ONCE = 1000
+JOB_CHUNKS = 1024  # of one job: small enough to be shared out, large enough to fill frames
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,11 @@ class Jobs:
         self._closed = False
 
     def put(self, job: Job) -> None:
-        """Add a want."""
+        """Add a want, in parts that several producers can share."""
         with self._changed:
-            self._jobs.append(job)
-            self._changed.notify()
+            for at in range(0, len(job.indexes), JOB_CHUNKS):
+                self._jobs.append(replace(job, indexes=job.indexes[at : at + JOB_CHUNKS]))
+            self._changed.notify_all()
 
     def take(self, *, wait: bool) -> Job | None:
         """The next job; None when there is none (without `wait`) or all is over."""
@@ -111,12 +113,14 @@ class Producer:
         outbox: Outbox,
         read: Callable[[Job], Iterator[Found | Lost]],
         number: FrameNumbers,
+        level: int,
     ) -> None:
         self._jobs = jobs
         self._outbox = outbox
         self._read = read
         self._number = number
-        self.level = 3
+        self.level = level
+        self._sampler = Sampler()
         self._growing = {Codec.ZSTD: _Growing(), Codec.PLAIN: _Growing()}
         self._encoder: FrameEncoder | None = None
         self._frame = 0
@@ -141,7 +145,7 @@ class Producer:
             if isinstance(result, Lost):
                 misses.append((result.index, result.reason[:200]))
                 continue
-            codec = Codec.ZSTD if is_compressible(result.data) else Codec.PLAIN
+            codec = Codec.ZSTD if self._sampler.is_compressible(result.data) else Codec.PLAIN
             growing = self._growing[codec]
             growing.add(job, result.index, result.data)
             if growing.size >= SEGMENT_SIZE:

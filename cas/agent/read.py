@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from cas.agent.roots import Opener, RootGuard
@@ -18,6 +19,8 @@ from cas.ids import Digest, digest_of
 from cas.recipe import Copy, Recipe, decode_recipe, single_chunk
 
 READ_SIZE = 4 * 2**20  # bytes read at once where wanted chunks lie side by side, or one chunk
+
+RECIPES_DECODED = 2
 
 CHANGED = "changed since the scan"
 
@@ -111,7 +114,13 @@ def _recipes(content: Content, recipe_of: Callable[[Digest], bytes]) -> Iterator
     if not content.parts:
         yield single_chunk(content.digest, content.size)
     for part in content.parts:
-        yield decode_recipe(recipe_of(part))
+        yield _decoded(recipe_of(part))
+
+
+@lru_cache(RECIPES_DECODED)
+def _decoded(encoded: bytes) -> Recipe:
+    """The recipe; a large file's is asked for once for each job, and takes 50 ms to decode."""
+    return decode_recipe(encoded)
 
 
 def _starts(recipe: Recipe, offset: int) -> list[int]:

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cas import __version__, wire
 from cas.agent.facts import agent_facts
@@ -27,6 +28,7 @@ from cas.agent.roots import RootGuard
 from cas.agent.scan import Scanner
 from cas.agent.spool import Spool
 from cas.chunker import IDENTITY
+from cas.entry import Entry
 from cas.errors import CasError, PeerError, SourceError, TransportError
 from cas.ids import Digest
 from cas.ignore import Matcher
@@ -59,6 +61,22 @@ SILENCE_SECONDS = 300.0
 PROGRESS_SECONDS = 0.5
 RECIPES_AT_ONCE = 2**20  # bytes in one RECIPES message, unless a single one is larger
 BUDGET_LIMIT = 128 * 2**20
+PRODUCERS = 2
+DEFAULT_LEVEL = 3
+SHARED_LEVEL = 12  # above it one encoder takes 80 MB and more, and there is one producer
+PAGES_DECODED = 4
+
+
+class PageCache:
+    """The last few pages that were decoded; thread-safe."""
+
+    def __init__(self, load: Callable[[Digest], list[Entry]]) -> None:
+        self._guard = threading.Lock()
+        self._load = lru_cache(PAGES_DECODED)(load)
+
+    def __call__(self, id_: Digest) -> list[Entry]:
+        with self._guard:
+            return self._load(id_)
 
 
 @dataclass(slots=True)
@@ -83,15 +101,18 @@ class Agent:
         self._outbox = Outbox(self._wake)
         self._jobs = Jobs()
         self._spool = Spool()
-        self._producer = Producer(self._jobs, self._outbox, self._read, FrameNumbers())
+        self._frame_number = FrameNumbers()
+        self._producers: list[Producer] = []
+        self._level = DEFAULT_LEVEL
+        self._pages = PageCache(self._page)
         self._orders: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._looks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._scans: dict[int, _Running] = {}
         self._heard = time.monotonic()
         self._lanes = 0
         self._over = asyncio.Event()
-        for work in (self._producer.run, self._work(self._orders), self._work(self._looks)):
-            threading.Thread(target=self._guarded(work), daemon=True).start()
+        for orders in (self._orders, self._looks):
+            self._start(self._work(orders))
 
     async def lane(self, transport: Transport) -> None:
         """Carry one lane until it ends; returns then, whatever ended it."""
@@ -177,7 +198,7 @@ class Agent:
         elif isinstance(message, Ack):
             self._outbox.ack(message.segments)
         elif isinstance(message, Tune):
-            self._producer.level = message.level
+            self._tune(message.level)
             self._outbox.budget = min(message.budget, BUDGET_LIMIT)
         elif isinstance(message, Beat):
             self._outbox.put_message(message)
@@ -186,12 +207,31 @@ class Agent:
         elif isinstance(message, Bye):
             self._over.set()
 
+    def _tune(self, level: int) -> None:
+        self._level = level
+        for producer in self._producers:
+            producer.level = level
+
+    def _start(self, work: Callable[[], None]) -> None:
+        threading.Thread(target=self._guarded(work), daemon=True).start()
+
+    def _start_producers(self) -> None:
+        """As many as there are processors for, unless their level takes much memory."""
+        count = 1 if self._level > SHARED_LEVEL else min(PRODUCERS, os.cpu_count() or 1)
+        while len(self._producers) < count:
+            producer = Producer(
+                self._jobs, self._outbox, self._read, self._frame_number, self._level
+            )
+            self._producers.append(producer)
+            self._start(producer.run)
+
     def _want(self, message: Want) -> None:
         running = self._scans.get(message.scan)
         if running is None or message.number >= len(running.pages):
             raise PeerError(f"page {message.number} of scan {message.scan} was never sent")
         bits = int.from_bytes(message.bitmap, "little")
         indexes = [i for i in range(bits.bit_length()) if message.bitmap[i >> 3] >> (i & 7) & 1]
+        self._start_producers()
         self._jobs.put(Job(message.scan, message.number, indexes))
 
     def _scan(self, order: Scan) -> None:
@@ -247,11 +287,14 @@ class Agent:
         return found
 
     def _read(self, job: Job) -> Iterator[Found | Lost]:
-        encoded = self._spool.get(self._scans[job.scan].pages[job.page])
-        if encoded is None:
-            raise SourceError("a page is gone from the scan's spool")
-        entries = decode_page(encoded)
+        entries = self._pages(self._scans[job.scan].pages[job.page])
         return read_wanted(entries, self._recipe, job.indexes, guard=self._guard)
+
+    def _page(self, id_: Digest) -> list[Entry]:
+        encoded = self._spool.get(id_)
+        if encoded is None:
+            raise SourceError("a page is gone from the scan's spool", where=id_.hex())
+        return decode_page(encoded)
 
     def _work(self, orders: queue.SimpleQueue[Callable[[], None] | None]) -> Callable[[], None]:
         def run() -> None:

@@ -13,8 +13,8 @@ from cas.frame import (
     FRAME_LIMIT,
     SEGMENT_SIZE,
     FrameEncoder,
+    Sampler,
     compress_small,
-    is_compressible,
 )
 from cas.ids import Digest, digest_of
 from tests.bench.corpus import files, tiers, unpacked
@@ -72,7 +72,8 @@ def _new_chunks(stream: bytes, seen: set[Digest]) -> Iterator[bytes]:
 
 
 def _compressible(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    return (chunk for chunk in chunks if is_compressible(chunk))
+    sampler = Sampler()
+    return (chunk for chunk in chunks if sampler.is_compressible(chunk))
 
 
 def compressed_size(chunks: list[bytes], level: int, history: int) -> int:
