@@ -5,6 +5,10 @@ then perhaps a torn one. Whole records are indexed, since their chunks were hash
 written and their checksums say that they are still what was written; a torn tail is cut off. A
 pack that was sealed but not yet entered under its new name is entered; one that ends in a seal but
 kept its old name is named.
+
+What the index knows was whole once. A pack where a known record is not, or is missing, is damaged
+and not torn: it stays as it is, for the records after the bad one can still be read, and nothing is
+appended to it.
 """
 
 from __future__ import annotations
@@ -71,6 +75,8 @@ def _take_up(
     with path.open("rb") as file:
         offsets, end, sealed = _index_tail(file.fileno(), number, size, row.size, changes)
     is_open = name.startswith(OPEN_PREFIX)
+    if end < row.size:
+        return None  # damaged where it was whole once, or a copy from before: no torn tail
     if size != end and is_open:
         os.truncate(path, end)
     if sealed:

@@ -1,0 +1,139 @@
+"""What a writer may find beside a kill: damage, strangers, copies, disks that fail. Nothing that
+was acknowledged is lost, nothing is said to be here before it is on the disk."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from cas.errors import CasError, DamageError
+from cas.frame import Codec
+from cas.ids import digest_of
+from cas.pack import Origin, Segment, read_records
+from cas.store import writer as writer_module
+from cas.store.layout import Layout
+from cas.store.memory_index import MemoryIndex
+from cas.store.reader import PackReader
+from cas.store.writer import Writer
+
+ORIGIN = Origin(b"r" * 16, "source", "tier", 1, 0, 10, ())
+
+
+class Shelf:
+    """A store of plain segments, one chunk and one frame each; `chunks` in order."""
+
+    def __init__(self, root: Path) -> None:
+        self.layout = Layout(root / "store")
+        self.layout.create()
+        self.index = MemoryIndex()
+        self.rng = random.Random(5)
+        self.chunks: list[bytes] = []
+
+    def writer(self) -> Writer:
+        return Writer(self.layout, self.index)
+
+    def add(self, out: Writer, size: int = 3000) -> bytes:
+        """One more chunk, not committed."""
+        data = self.rng.randbytes(size)
+        frame = out.begin_frame()
+        segment = Segment(frame, 0, Codec.PLAIN, False, size, (size,), (digest_of(data),), ORIGIN)
+        out.add_segment(segment, data)
+        out.end_frame(frame)
+        self.chunks.append(data)
+        return data
+
+    def fill(self, count: int) -> None:
+        """A writer's life: `count` chunks, committed."""
+        out = self.writer()
+        for _ in range(count):
+            self.add(out)
+        out.close()
+
+    def readable(self) -> list[bool]:
+        """For each chunk whether it reads back."""
+        reader = PackReader(self.index, self.layout.packs)
+        found = [_reads(reader, data) for data in self.chunks]
+        reader.close()
+        return found
+
+    def pack(self) -> Path:
+        """The one pack."""
+        (path,) = self.layout.packs.iterdir()
+        return path
+
+    def offsets(self) -> list[int]:
+        """Where the records of the one pack begin."""
+        data = self.pack().read_bytes()
+        return [r.offset for r in read_records(lambda n, at: data[at : at + n], len(data))]
+
+
+def _reads(reader: PackReader, data: bytes) -> bool:
+    try:
+        return reader.chunk(digest_of(data)) == data
+    except CasError:
+        return False
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Shelf:
+    return Shelf(tmp_path)
+
+
+@pytest.fixture
+def small_packs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "PACK_TARGET", 20_000)
+
+
+def _flip(path: Path, offset: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[offset] ^= 1
+    path.write_bytes(data)
+
+
+def test_a_flipped_bit_in_a_known_record_takes_no_other_with_it(shelf: Shelf) -> None:
+    shelf.fill(5)
+    _flip(shelf.pack(), shelf.offsets()[1] + 20)
+    size = shelf.pack().stat().st_size
+    out = shelf.writer()
+    assert size == shelf.pack().stat().st_size
+    shelf.add(out)
+    out.close()
+    assert [True] * 6 == shelf.readable()
+
+
+def test_a_known_pack_that_has_lost_its_end_is_not_written_over(shelf: Shelf) -> None:
+    shelf.fill(5)
+    pack = shelf.pack()
+    whole = pack.read_bytes()
+    os.truncate(pack, shelf.offsets()[3])
+    shelf.fill(2)
+    assert [True, True, True, False, False, True, True] == shelf.readable()
+    pack.write_bytes(whole)  # the user finds it in a backup
+    assert [True] * 7 == shelf.readable()
+
+
+def test_an_old_copy_of_a_pack_that_is_sealed_by_now_changes_nothing(
+    shelf: Shelf, small_packs: None
+) -> None:
+    shelf.fill(3)
+    old_name, old = shelf.pack().name, shelf.pack().read_bytes()
+    shelf.fill(5)
+    assert shelf.index.packs()[1].sealed
+    # A backup of the store, made twice without deleting what is gone.
+    (shelf.layout.packs / old_name).write_bytes(old)
+    shelf.fill(2)
+    assert [True] * 10 == shelf.readable()
+
+
+def test_a_pack_that_was_deleted_is_named_by_whoever_needs_it(shelf: Shelf) -> None:
+    shelf.fill(2)
+    shelf.pack().unlink()
+    shelf.fill(1)
+    assert [False, False, True] == shelf.readable()
+    reader = PackReader(shelf.index, shelf.layout.packs)
+    with pytest.raises(DamageError, match="missing"):
+        reader.chunk(digest_of(shelf.chunks[0]))
+    reader.close()
