@@ -18,7 +18,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from cas.errors import CasError, DamageError
+from cas.errors import DamageError, FormatError
 from cas.interfaces import Changes, Index, Location, PackRow, SegmentPlace
 from cas.pack import (
     HEADER_SIZE,
@@ -72,8 +72,13 @@ def _take_up(
 ) -> PackFile | None:
     path = directory / name
     size = path.stat().st_size
-    with path.open("rb") as file:
-        offsets, end, sealed = _index_tail(file.fileno(), number, size, row.size, changes)
+    try:
+        with path.open("rb") as file:
+            offsets, end, sealed = _index_tail(file.fileno(), number, size, row.size, changes)
+    except FormatError as error:
+        raise FormatError(
+            error.what, where=f"{path}, {error.where}", advice=error.advice
+        ) from error
     is_open = name.startswith(OPEN_PREFIX)
     if end < row.size:
         return None  # damaged where it was whole once, or a copy from before: no torn tail
@@ -129,7 +134,7 @@ def _index_tail(
             record = read_record(read, offset)
             if record.end > indexed:
                 read_payload(read, record)
-        except CasError:
+        except DamageError:  # what a newer cas wrote is not torn, and nothing to be cut off
             break
         if record.segment is None:
             return offsets, record.end, True

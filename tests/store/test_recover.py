@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cas.errors import CasError, DamageError
+from cas.errors import CasError, DamageError, FormatError
 from cas.frame import Codec
 from cas.ids import digest_of
-from cas.pack import Origin, Segment, read_records
+from cas.pack import RECORD_SIZE, Origin, Segment, encode_segment, read_records
 from cas.store import writer as writer_module
 from cas.store.layout import Layout
 from cas.store.memory_index import MemoryIndex
@@ -126,6 +126,31 @@ def test_an_old_copy_of_a_pack_that_is_sealed_by_now_changes_nothing(
     (shelf.layout.packs / old_name).write_bytes(old)
     shelf.fill(2)
     assert [True] * 10 == shelf.readable()
+
+
+def test_records_of_a_newer_cas_are_not_cut_off(shelf: Shelf) -> None:
+    shelf.fill(1)
+    pack = shelf.pack()
+    data = shelf.rng.randbytes(100)
+    segment = Segment(9, 0, Codec.PLAIN, False, 100, (100,), (digest_of(data),), ORIGIN)
+    record = bytearray(encode_segment(segment, data))
+    record[4] = 3  # a kind that is not known here
+    _sign(record)
+    with pack.open("ab") as file:
+        file.write(record)
+    size = pack.stat().st_size
+    with pytest.raises(FormatError, match="newer"):
+        shelf.writer()
+    assert size == pack.stat().st_size
+
+
+def _sign(record: bytearray) -> None:
+    from cas._native import crc32c
+
+    table_size = int.from_bytes(record[24:28], "little")
+    table = bytes(record[RECORD_SIZE : RECORD_SIZE + table_size])
+    crc = crc32c(table, crc32c(bytes(record[: RECORD_SIZE - 4])))
+    record[RECORD_SIZE - 4 : RECORD_SIZE] = crc.to_bytes(4, "little")
 
 
 def test_a_pack_that_was_deleted_is_named_by_whoever_needs_it(shelf: Shelf) -> None:
