@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import socket
 from pathlib import Path
 
@@ -22,6 +23,12 @@ from cas.store.durable import commit_bytes, sync_directory
 
 FORMAT = b"cas store 1\n"
 OPEN_PREFIX = "open-"
+_PACK_NAME = re.compile(f"{OPEN_PREFIX}[0-9a-f]{{32}}|[0-9a-f]{{64}}")
+
+
+def is_pack_name(name: str) -> bool:
+    """Whether `name` in `packs/` is cas's; all others are none of its business."""
+    return _PACK_NAME.fullmatch(name) is not None
 
 
 class Layout:

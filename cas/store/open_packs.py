@@ -17,6 +17,7 @@ from cas.descriptor import Descriptor
 from cas.errors import DamageError, FormatError, StoreError
 from cas.interfaces import Index, PackRow
 from cas.pack import HEADER_SIZE, decode_header
+from cas.store.layout import is_pack_name
 
 OPEN_AT_ONCE = 32
 READ_ONLY = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -73,8 +74,8 @@ class OpenPacks:
             descriptor = self._try(os.fsencode(row.name), row.id)
             if descriptor is not None:
                 return descriptor
-        for name in os.listdir(self._directory):
-            descriptor = self._try(name, row.id)
+        for name in filter(is_pack_name, os.listdir(os.fsdecode(self._directory))):
+            descriptor = self._try(os.fsencode(name), row.id)
             if descriptor is not None:
                 return descriptor
         raise DamageError("this pack is missing", where=row.name)

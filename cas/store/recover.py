@@ -28,7 +28,7 @@ from cas.pack import (
     read_record,
 )
 from cas.store.durable import sync_directory
-from cas.store.layout import OPEN_PREFIX, Layout
+from cas.store.layout import OPEN_PREFIX, Layout, is_pack_name
 from cas.store.packfile import PackFile
 
 
@@ -41,7 +41,7 @@ def recover(layout: Layout, index: Index) -> tuple[Changes, list[PackFile]]:
     next_number = max(known, default=0) + 1
     changes = Changes()
     still_open: list[PackFile] = []
-    for name in sorted(os.listdir(layout.packs)):
+    for name in sorted(filter(is_pack_name, os.listdir(layout.packs))):
         is_open = name.startswith(OPEN_PREFIX)
         if not is_open and name in by_name:
             continue

@@ -153,9 +153,22 @@ def _sign(record: bytearray) -> None:
     record[RECORD_SIZE - 4 : RECORD_SIZE] = crc.to_bytes(4, "little")
 
 
+def test_other_names_among_the_packs_are_left_alone(shelf: Shelf) -> None:
+    shelf.fill(1)
+    packs = shelf.layout.packs
+    (packs / "lost+found").mkdir()
+    (packs / "README").write_text("not a pack")
+    (packs / ".nfs0001").write_bytes(b"short")
+    (packs / "open-house").write_bytes(b"short")
+    shelf.fill(1)
+    assert [True, True] == shelf.readable()
+    assert b"short" == (packs / "open-house").read_bytes()
+
+
 def test_a_pack_that_was_deleted_is_named_by_whoever_needs_it(shelf: Shelf) -> None:
     shelf.fill(2)
-    shelf.pack().unlink()
+    (shelf.layout.packs / "lost+found").mkdir()
+    next(shelf.layout.packs.glob("open-*")).unlink()
     shelf.fill(1)
     assert [False, False, True] == shelf.readable()
     reader = PackReader(shelf.index, shelf.layout.packs)
