@@ -64,7 +64,12 @@ def _read_id(path: Path, *, is_open: bool) -> bytes | None:
     if len(head) < HEADER_SIZE and is_open:
         path.unlink()  # killed before its header was written: it never held anything
         return None
-    return decode_header(head)
+    if is_open and not any(head):
+        return None  # the power was cut before its header was on the disk
+    try:
+        return decode_header(head)
+    except FormatError as error:
+        raise FormatError(error.what, where=str(path), advice=error.advice) from error
 
 
 def _take_up(

@@ -165,6 +165,17 @@ def test_other_names_among_the_packs_are_left_alone(shelf: Shelf) -> None:
     assert b"short" == (packs / "open-house").read_bytes()
 
 
+def test_a_pack_whose_header_never_reached_the_disk_stops_nobody(shelf: Shelf) -> None:
+    shelf.fill(1)
+    torn = shelf.layout.packs / f"open-{'0' * 32}"
+    torn.write_bytes(bytes(5000))
+    shelf.fill(1)
+    assert [True, True] == shelf.readable()
+    torn.write_bytes(b"CASP\x02" + bytes(5000))
+    with pytest.raises(FormatError, match=torn.name):
+        shelf.writer()
+
+
 def test_a_pack_that_was_deleted_is_named_by_whoever_needs_it(shelf: Shelf) -> None:
     shelf.fill(2)
     (shelf.layout.packs / "lost+found").mkdir()
