@@ -27,14 +27,15 @@ from cas.pack import (
     read_payload,
     read_record,
 )
-from cas.store.durable import sync_directory
+from cas.store.durable import TEMPORARY_PREFIX, sync_directory
 from cas.store.layout import OPEN_PREFIX, Layout, is_pack_name
 from cas.store.packfile import PackFile
 
 
 def recover(layout: Layout, index: Index) -> tuple[Changes, list[PackFile]]:
-    """What the index lacks, and the packs that can be appended to. Writes only to open packs:
-    cuts off torn tails, ends an unfinished sealing."""
+    """What the index lacks, and the packs that can be appended to. Cuts off torn tails, ends an
+    unfinished sealing, removes temporary files; writes to nothing else."""
+    _remove_temporary(layout)
     known = index.packs()
     by_name = {row.name: number for number, row in known.items()}
     by_id = {row.id: number for number, row in known.items()}
@@ -56,6 +57,14 @@ def recover(layout: Layout, index: Index) -> tuple[Changes, list[PackFile]]:
         if pack is not None:
             still_open.append(pack)
     return changes, still_open
+
+
+def _remove_temporary(layout: Layout) -> None:
+    prefix = os.fsdecode(TEMPORARY_PREFIX)
+    for directory in (layout.root, layout.packs, layout.snapshots, layout.runs):
+        for path in directory.glob(f"{prefix}*"):
+            if path.is_file():
+                path.unlink()
 
 
 def _read_id(path: Path, *, is_open: bool) -> bytes | None:

@@ -176,6 +176,14 @@ def test_a_pack_whose_header_never_reached_the_disk_stops_nobody(shelf: Shelf) -
         shelf.writer()
 
 
+def test_temporary_files_of_a_killed_writer_are_removed(shelf: Shelf) -> None:
+    left = [d / ".cas-0123456789abcdef" for d in (shelf.layout.packs, shelf.layout.snapshots)]
+    for path in left:
+        path.write_bytes(b"half a file")
+    shelf.fill(1)
+    assert [False, False] == [path.exists() for path in left]
+
+
 def test_a_pack_that_was_deleted_is_named_by_whoever_needs_it(shelf: Shelf) -> None:
     shelf.fill(2)
     (shelf.layout.packs / "lost+found").mkdir()
