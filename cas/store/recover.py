@@ -29,7 +29,7 @@ from cas.pack import (
 )
 from cas.store.durable import TEMPORARY_PREFIX, sync_directory
 from cas.store.layout import OPEN_PREFIX, Layout, is_pack_name
-from cas.store.packfile import PackFile
+from cas.store.packfile import PackFile, disk_error
 
 
 def recover(layout: Layout, index: Index) -> tuple[Changes, list[PackFile]]:
@@ -96,6 +96,8 @@ def _take_up(
     is_open = name.startswith(OPEN_PREFIX)
     if end < row.size:
         return None  # damaged where it was whole once, or a copy from before: no torn tail
+    if end > row.size:
+        _flush(path)
     if size != end and is_open:
         os.truncate(path, end)
     if sealed:
@@ -109,6 +111,17 @@ def _take_up(
     pack = PackFile(directory, number, row.id, end)
     pack.offsets = offsets
     return pack
+
+
+def _flush(path: Path) -> None:
+    """Bring a pack to the disk: that its bytes can be read says only that the kernel has them."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        raise disk_error(error, path) from error
+    finally:
+        os.close(fd)
 
 
 def _name_sealed(path: Path) -> str:

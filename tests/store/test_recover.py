@@ -3,6 +3,7 @@ was acknowledged is lost, nothing is said to be here before it is on the disk.""
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from cas.errors import CasError, DamageError, FormatError
 from cas.frame import Codec
 from cas.ids import digest_of
+from cas.interfaces import Changes
 from cas.pack import RECORD_SIZE, Origin, Segment, encode_segment, read_records
 from cas.store import writer as writer_module
 from cas.store.layout import Layout
@@ -182,6 +184,76 @@ def test_temporary_files_of_a_killed_writer_are_removed(shelf: Shelf) -> None:
         path.write_bytes(b"half a file")
     shelf.fill(1)
     assert [False, False] == [path.exists() for path in left]
+
+
+class Disk:
+    """Notes what is flushed and what is committed, and lets calls fail."""
+
+    def __init__(self, shelf: Shelf, patch: pytest.MonkeyPatch) -> None:
+        self.done: list[str] = []
+        self.failing: set[str] = set()
+        self._patch = patch
+        for call in ("fsync", "fdatasync"):
+            self._wrap(call)
+        commit = shelf.index.commit
+
+        def noted(changes: Changes) -> None:
+            self.done.append("commit")
+            commit(changes)
+
+        patch.setattr(shelf.index, "commit", noted)
+
+    def _wrap(self, call: str) -> None:
+        real = getattr(os, call)
+
+        def noted(fd: int) -> None:
+            if call in self.failing:
+                raise OSError(errno.EIO, "Input/output error")
+            real(fd)
+            self.done.append(f"flushed {os.path.basename(os.readlink(f'/proc/self/fd/{fd}'))}")
+
+        self._patch.setattr(os, call, noted)
+
+
+def test_what_is_taken_up_is_flushed_before_the_index_names_it(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = shelf.writer()
+    shelf.add(out)  # killed here: the bytes are in the kernel's memory, and nowhere else
+    with monkeypatch.context() as patch:
+        disk = Disk(shelf, patch)
+        again = shelf.writer()
+        assert [f"flushed {shelf.pack().name}", "commit"] == disk.done
+    again.close()
+    assert [True] == shelf.readable()
+
+
+def test_a_pack_that_ends_in_its_seal_is_flushed_before_it_gets_its_name(
+    shelf: Shelf, small_packs: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = shelf.writer()
+    for _ in range(7):
+        shelf.add(out)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fchmod", _killed)
+        with pytest.raises(_Killed):
+            out.commit()
+    with monkeypatch.context() as patch:
+        disk = Disk(shelf, patch)
+        name = shelf.pack().name
+        again = shelf.writer()
+        assert f"flushed {name}" == disk.done[0]
+        assert "commit" == disk.done[-1]
+    again.close()
+    assert [True] * 7 == shelf.readable()
+
+
+class _Killed(BaseException):
+    pass
+
+
+def _killed(*_: object) -> None:
+    raise _Killed
 
 
 def test_a_pack_that_was_deleted_is_named_by_whoever_needs_it(shelf: Shelf) -> None:
