@@ -22,7 +22,7 @@ def _environment(job: Path) -> dict[str, str]:
     return {**os.environ, "XDG_CACHE_HOME": str(job / "cache"), "PYTHONPATH": str(ROOT)}
 
 
-def _run(job: Path, tiers: list[tuple[str, Path]], *, kills: int, longest: float) -> None:
+def _run(job: Path, tiers: list[tuple[str, Path]], *, kills: int, most: int) -> None:
     job.mkdir()
     sums = job / "sums"
     with sums.open("wb") as out:
@@ -42,9 +42,9 @@ def _run(job: Path, tiers: list[tuple[str, Path]], *, kills: int, longest: float
             known + known.replace(f":{server.port}", f":{relay.port}")
         )
         write_plan(job, config, server.alias, tiers)
-        seen = kill_often(job, env, relay, kills=kills, longest=longest, seed=11)
+        seen = kill_often(job, env, relay, kills=kills, most=most, seed=11)
     assert 0 == stored_twice(job)
-    assert kills == len(seen.after)
+    assert kills == len(seen.came)
     assert sum(seen.gained) > 0  # some were killed after they had brought something
     restore_and_check(job, env, sums, [name for name, _ in tiers])
 
@@ -60,7 +60,7 @@ def test_killed_a_dozen_times(tmp_path: Path) -> None:
             path.write_text(" ".join(rng.choices(words, k=rng.randrange(5000))))
         (source / tier / "random").write_bytes(rng.randbytes(25_000_000))
     tiers = [("one", source / "one"), ("two", source / "two")]
-    _run(tmp_path / "job", tiers, kills=12, longest=2.5)
+    _run(tmp_path / "job", tiers, kills=12, most=8_000_000)
 
 
 @pytest.mark.big
@@ -72,4 +72,4 @@ def test_the_small_corpus_killed_a_hundred_times(tmp_path: Path) -> None:
         subprocess.run(["bash", str(CORPUS), "--size", "small", str(corpus)], check=True)
     tiers = [(path.name, path) for path in sorted(corpus.iterdir()) if path.name.startswith("tier")]
     assert 10 == len(tiers)
-    _run(tmp_path / "job", tiers, kills=100, longest=4.0)
+    _run(tmp_path / "job", tiers, kills=100, most=2_500_000)
