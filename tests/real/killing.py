@@ -40,7 +40,8 @@ def kill_often(
     """Start `cas sync` in `job` and SIGKILL it at a random moment, `kills` times; then let it end.
 
     The moment is some milliseconds after a random number of bytes, up to `most`, has come: on a
-    busy machine, seconds would kill nothing but start-ups. A run may also end before. Asserts that what came and was not kept is no more than may be under way.
+    busy machine, seconds would kill nothing but start-ups. A run may also end before. Asserts that
+    what came and was not kept is no more than may be under way.
     """
     rng = random.Random(seed)
     seen = Kills()
