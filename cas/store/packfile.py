@@ -7,9 +7,11 @@ the bytes that are really there.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from cas.errors import StoreError
@@ -31,12 +33,20 @@ class PackFile:
         self.name = OPEN_PREFIX + pack_id.hex()
         self.offsets: list[int] = []
         self.frames = 0  # that may still get segments
-        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if size is None else 0)
-        self._fd = os.open(self.path, flags, 0o644)
         self.size = HEADER_SIZE if size is None else size
-        if size is None:
-            os.pwrite(self._fd, encode_header(pack_id), 0)
-            sync_directory(directory)
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if size is None else 0)
+        with _disk(self.path):
+            self._fd = os.open(self.path, flags, 0o644)
+            if size is None:
+                self._begin()
+
+    def _begin(self) -> None:
+        try:
+            os.pwrite(self._fd, encode_header(self.id), 0)
+            sync_directory(self.directory)
+        except OSError:
+            self.close()
+            raise
 
     @property
     def path(self) -> Path:
@@ -46,33 +56,33 @@ class PackFile:
     def append(self, record: bytes) -> int:
         """Write `record` at the end and return its offset; not durable before `sync`."""
         offset = self.size
-        try:
-            written = 0
-            while written < len(record):
-                written += os.pwrite(self._fd, memoryview(record)[written:], offset + written)
-        except OSError as error:
-            os.ftruncate(self._fd, offset)
-            raise disk_error(error, self.path) from error
+        with _disk(self.path):
+            try:
+                written = 0
+                while written < len(record):
+                    written += os.pwrite(self._fd, memoryview(record)[written:], offset + written)
+            except OSError:
+                os.ftruncate(self._fd, offset)
+                raise
         self.size += len(record)
         self.offsets.append(offset)
         return offset
 
     def sync(self) -> None:
         """Make all that was appended durable; raises StoreError."""
-        try:
+        with _disk(self.path):
             os.fdatasync(self._fd)
-        except OSError as error:
-            raise disk_error(error, self.path) from error
 
     def seal(self) -> str:
-        """End the pack and give it its final name; durable on return."""
+        """End the pack and give it its final name; durable on return. Raises StoreError."""
         self.append(encode_seal(self.offsets))
         self.sync()
-        os.fchmod(self._fd, 0o444)
-        name = self._hash()
-        os.rename(self.path, self.directory / name)
+        with _disk(self.path):
+            os.fchmod(self._fd, 0o444)
+            name = self._hash()
+            os.rename(self.path, self.directory / name)
+            sync_directory(self.directory)
         self.name = name
-        sync_directory(self.directory)
         self.close()
         return name
 
@@ -90,6 +100,14 @@ class PackFile:
 def new_pack_id() -> bytes:
     """A random id for a pack."""
     return os.urandom(ID_SIZE)
+
+
+@contextlib.contextmanager
+def _disk(where: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise disk_error(error, where) from error
 
 
 def disk_error(error: OSError, where: Path) -> StoreError:

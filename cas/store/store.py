@@ -21,6 +21,7 @@ from cas.recipe import Recipe, decode_recipe
 from cas.snapshot import PageRef, Snapshot, decode_snapshot, encode_snapshot
 from cas.store.durable import commit_bytes
 from cas.store.layout import Layout
+from cas.store.packfile import disk_error
 from cas.store.reader import PackReader
 from cas.store.writer import Writer
 
@@ -155,14 +156,19 @@ class Store:
 
 def enter_snapshot(store: Store, writer: Writer, snapshot: Snapshot) -> SnapshotRow:
     """Write a snapshot's file, durable on return, and note its row for the next commit. All its
-    pages and recipes must be durable. The tier's newest one is taken again if it says the same."""
+    pages and recipes must be durable. The tier's newest one is taken again if it says the same.
+    Raises StoreError."""
     rows = store.snapshots(snapshot.tier)
     if rows and same_content(store.snapshot(rows[-1].id), snapshot):
         writer.note(Changes(settled_tiers=[snapshot.tier]))
         return rows[-1]
     encoded = encode_snapshot(snapshot)
     row = SnapshotRow(digest_of(encoded), snapshot.tier, snapshot.finished_ms, complete=False)
-    commit_bytes(store.layout.snapshots / row.id.hex(), encoded)
+    path = store.layout.snapshots / row.id.hex()
+    try:
+        commit_bytes(path, encoded)
+    except OSError as error:
+        raise disk_error(error, path) from error
     writer.note(Changes(snapshots=[row], settled_tiers=[snapshot.tier]))
     return row
 

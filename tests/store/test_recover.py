@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cas.errors import CasError, DamageError, FormatError
+from cas.errors import CasError, DamageError, FormatError, StoreError
 from cas.frame import Codec
 from cas.ids import digest_of
 from cas.interfaces import Changes
@@ -254,6 +254,30 @@ class _Killed(BaseException):
 
 def _killed(*_: object) -> None:
     raise _Killed
+
+
+def _full(*_: object) -> int:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("call", ["open", "pwrite", "rename", "fchmod", "fsync"])
+def test_a_disk_that_fails_anywhere_is_a_store_error(
+    shelf: Shelf, small_packs: None, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    out = shelf.writer()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, _full)
+        with pytest.raises(StoreError, match="disk is full"):
+            _work(shelf, out)
+    shelf.chunks.clear()
+    shelf.fill(3)
+    assert [True] * 3 == shelf.readable()
+
+
+def _work(shelf: Shelf, out: Writer) -> None:
+    for _ in range(8):
+        shelf.add(out)
+    out.commit()
 
 
 def test_a_pack_that_was_deleted_is_named_by_whoever_needs_it(shelf: Shelf) -> None:
