@@ -104,7 +104,7 @@ def pull(order: Order) -> int:
 
 
 def _options(plan: Plan, order: Order) -> SyncOptions:
-    levels = {name: source.level for name, source in plan.sources.items() if source.level}
+    levels = {name: wiring.level_for(source) for name, source in plan.sources.items()}
     return SyncOptions(level=order.level, levels=levels, dry_run=order.dry_run)
 
 
