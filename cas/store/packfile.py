@@ -14,12 +14,22 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from cas.errors import StoreError
-from cas.pack import HEADER_SIZE, ID_SIZE, encode_header, encode_seal
+from cas.errors import LimitError, StoreError
+from cas.pack import (
+    HEADER_SIZE,
+    ID_SIZE,
+    PACK_LIMIT,
+    RECORD_SIZE,
+    TABLE_LIMIT,
+    encode_header,
+    encode_seal,
+)
 from cas.store.durable import sync_directory
 from cas.store.layout import OPEN_PREFIX
 
 READ_SIZE = 2**20
+RECORDS_LIMIT = 2**20  # what a seal can list: 5 bytes for an offset at most
+SEAL_ROOM = TABLE_LIMIT + RECORD_SIZE
 
 
 class PackFile:
@@ -54,7 +64,13 @@ class PackFile:
         return self.directory / self.name
 
     def append(self, record: bytes) -> int:
-        """Write `record` at the end and return its offset; not durable before `sync`."""
+        """Write `record` at the end and return its offset; not durable before `sync`. Raises
+        StoreError, and LimitError when no room for the seal would be left."""
+        if self.size + len(record) > PACK_LIMIT - SEAL_ROOM or len(self.offsets) >= RECORDS_LIMIT:
+            raise LimitError("a frame does not end, and its pack is full", where=str(self.path))
+        return self._append(record)
+
+    def _append(self, record: bytes) -> int:
         offset = self.size
         with _disk(self.path):
             try:
@@ -75,7 +91,7 @@ class PackFile:
 
     def seal(self) -> str:
         """End the pack and give it its final name; durable on return. Raises StoreError."""
-        self.append(encode_seal(self.offsets))
+        self._append(encode_seal(self.offsets))
         self.sync()
         with _disk(self.path):
             os.fchmod(self._fd, 0o444)

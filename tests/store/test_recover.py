@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from cas.errors import CasError, DamageError, FormatError, StoreError
+from cas.errors import CasError, DamageError, FormatError, LimitError, StoreError
 from cas.frame import Codec
 from cas.ids import digest_of
 from cas.interfaces import Changes
 from cas.pack import RECORD_SIZE, Origin, Segment, encode_segment, read_records
+from cas.store import packfile
 from cas.store import writer as writer_module
 from cas.store.layout import Layout
 from cas.store.memory_index import MemoryIndex
@@ -278,6 +279,30 @@ def _work(shelf: Shelf, out: Writer) -> None:
     for _ in range(8):
         shelf.add(out)
     out.commit()
+
+
+@pytest.mark.parametrize(("limit", "value"), [("PACK_LIMIT", 50_000), ("RECORDS_LIMIT", 12)])
+def test_no_pack_outgrows_its_format(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
+) -> None:
+    monkeypatch.setattr(packfile, "SEAL_ROOM", 1000)
+    monkeypatch.setattr(packfile, limit, value)
+    out = shelf.writer()
+    with pytest.raises(LimitError):
+        _grow(shelf, out, out.begin_frame())
+    out.close()
+    kept = len(shelf.chunks)
+    assert 12 <= kept <= 16
+    assert [True] * kept == shelf.readable()
+
+
+def _grow(shelf: Shelf, out: Writer, frame: int) -> None:
+    for number in range(100):
+        data = shelf.rng.randbytes(3000)
+        ids = (digest_of(data),)
+        segment = Segment(frame, number, Codec.PLAIN, False, 3000, (3000,), ids, ORIGIN)
+        out.add_segment(segment, data)
+        shelf.chunks.append(data)
 
 
 def test_a_pack_that_was_deleted_is_named_by_whoever_needs_it(shelf: Shelf) -> None:
