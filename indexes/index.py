@@ -54,6 +54,11 @@ class LmdbIndex:
         with self._env.read() as view:
             return chunk_table.locate(view, chunk)
 
+    def locate_all(self, chunks: Sequence[Digest]) -> list[Location | None]:
+        """Where each of `chunks` is, or None; one consistent view."""
+        with self._env.read() as view:
+            return [chunk_table.locate(view, chunk) for chunk in chunks]
+
     def held(self, chunks: Sequence[Digest]) -> list[bool]:
         """For each of `chunks` whether it is here; one consistent view."""
         with self._env.read() as view:

@@ -38,6 +38,11 @@ class MemoryIndex:
         """Where `chunk` is, or None."""
         return self._chunks.get(chunk)
 
+    def locate_all(self, chunks: Sequence[Digest]) -> list[Location | None]:
+        """Where each of `chunks` is, or None; one consistent view."""
+        with self._guard:
+            return [self._chunks.get(chunk) for chunk in chunks]
+
     def held(self, chunks: Sequence[Digest]) -> list[bool]:
         """For each of `chunks` whether it is here; one consistent view."""
         with self._guard:
