@@ -28,6 +28,7 @@ SEGMENT_SIZE = 2**20  # plain bytes; a segment ends with the chunk that reaches 
 SEGMENT_PLAIN_LIMIT = 16 * 2**20
 SEGMENT_STORED_LIMIT = SEGMENT_PLAIN_LIMIT + 2**16
 BITE_SIZE = 1024  # of a payload; its 256 shortest blocks make 32 MiB at most
+OUTPUT_SIZE = SEGMENT_SIZE + 2**18  # most segments in one go: each step of zstd takes the GIL
 STEP_LIMIT = 32 * 2**20  # plain bytes that a payload decoded in one step can give at most
 BLOCK_LIMIT = 128 * 1024  # plain bytes of a compressed block (RFC 8878, 3.1.1.2.3)
 BLOCK_RLE = 1
@@ -77,7 +78,7 @@ class FrameDecoder:
             if old is None
             else old._decompressor
         )
-        self._stream = self._decompressor.decompressobj()
+        self._stream = self._decompressor.decompressobj(write_size=OUTPUT_SIZE)
         self._plain_size = 0
         self._whole_blocks = True  # so far every payload ended where a block ends
 

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -96,6 +97,9 @@ class Index(Protocol):
     def locate(self, chunk: Digest) -> Location | None:
         """Where `chunk` is, or None."""
 
+    def locate_all(self, chunks: Sequence[Digest]) -> list[Location | None]:
+        """Where each of `chunks` is, or None; one consistent view, and cheaper than one by one."""
+
     def held(self, chunks: Sequence[Digest]) -> list[bool]:
         """For each of `chunks` whether it is here; one consistent view."""
 
@@ -177,7 +181,21 @@ class ContentSource(Protocol):
     def chunk(self, chunk_id: Digest) -> bytes:
         """A chunk's plain bytes, hashed and found right. Raises NotHeldError, DamageError."""
 
-    def unproven(self, chunk_id: Digest) -> memoryview:
-        """A chunk's bytes as they were read, not hashed: only for a caller who hashes all that they
-        are part of, and uses nothing of it before that came out right. Raises NotHeldError,
-        DamageError."""
+    def locate(self, chunk_ids: Sequence[Digest]) -> list[Location | None]:
+        """Where each chunk lies; None for one that is not held."""
+
+    def read(self, location: Location) -> memoryview:
+        """The bytes there, of one chunk or of several that follow one another in a segment. They
+        are not hashed: only for a caller who hashes all that they are part of, and uses nothing of
+        it before that came out right. Raises DamageError."""
+
+    def stands_alone(self, location: Location) -> bool:
+        """Whether the bytes there can be read without what is before them in their frame."""
+
+    def scan(self, start: Location) -> AbstractContextManager[Read]:
+        """A `read` for whoever wants much of one frame, in ascending order of segment and offset
+        from `start` on: each segment is decoded once, and not kept. A few threads at a time have
+        one, others wait; a thread must not begin one inside another."""
+
+
+Read = Callable[[Location], memoryview]

@@ -7,10 +7,9 @@ write, one look at the progress and one hand-over between threads; a 64 KiB chun
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from cas.entry import Content
 from cas.errors import DamageError, FormatError
@@ -19,18 +18,16 @@ from cas.interfaces import ContentSource
 from cas.recipe import Hole, Recipe, decode_recipe, single_chunk
 
 BLOCK_SIZE = 2**20
-READ_AHEAD_LEAST = 4 * 2**20  # bytes of a content; less is rebuilt before a second thread wakes
+WRONG_SIZE = "its recipes do not come out at its size"
 ZEROS = bytes(BLOCK_SIZE)
 
-Piece = bytes | memoryview
-Block = list[Piece] | Hole
-T = TypeVar("T")
+Block = list[bytes] | Hole
 
 
 class Writable(Protocol):
     """Where a stream goes."""
 
-    def write(self, data: Piece, /) -> object: ...
+    def write(self, data: bytes, /) -> object: ...
 
 
 def content_recipes(content: Content, source: ContentSource) -> Iterator[Recipe]:
@@ -44,27 +41,25 @@ def content_recipes(content: Content, source: ContentSource) -> Iterator[Recipe]
         yield single_chunk(content.digest, content.size)
 
 
-def blocks(recipes: Iterable[Recipe], read: Callable[[Digest], Piece]) -> Iterator[Block]:
-    """What `recipes` write, block by block, their chunks had by `read`; no block crosses from data
-    into a hole. Raises FormatError for a chunk that has another length than its recipe says."""
+def blocks(recipes: Iterable[Recipe], source: ContentSource) -> Iterator[Block]:
+    """What `recipes` write, block by block, each chunk hashed; no block crosses from data into a
+    hole. Raises NotHeldError, DamageError, FormatError (a chunk has not its recipe's length)."""
     for recipe in recipes:
         chunks = zip(recipe.ids, recipe.lengths, strict=True)
         for op in recipe.operations():
             if isinstance(op, Hole):
                 yield op
             else:
-                yield from _data(islice(chunks, op.count), read)
+                yield from _data(islice(chunks, op.count), source)
 
 
-def _data(
-    chunks: Iterable[tuple[Digest, int]], read: Callable[[Digest], Piece]
-) -> Iterator[list[Piece]]:
-    waiting: list[Piece] = []
+def _data(chunks: Iterable[tuple[Digest, int]], source: ContentSource) -> Iterator[list[bytes]]:
+    waiting: list[bytes] = []
     size = 0
     for id_, length in chunks:
-        chunk = read(id_)
+        chunk = source.chunk(id_)
         if len(chunk) != length:
-            raise FormatError("a recipe has the wrong length for a chunk", where=id_.hex())
+            raise wrong_length(id_)
         waiting.append(chunk)
         size += length
         if size >= BLOCK_SIZE:
@@ -74,24 +69,20 @@ def _data(
         yield waiting
 
 
-def content_blocks(
-    content: Content, source: ContentSource, *, hashed: bool = True, pool: Executor | None = None
-) -> Iterator[Block]:
-    """What `content` holds, block by block, never more than its size. After the last block it is
-    checked: DamageError is raised unless all of it had the size and, if `hashed`, the digest. So
-    none of it counts before the iteration has ended well.
+def wrong_length(chunk_id: Digest) -> FormatError:
+    """A recipe and a chunk do not fit."""
+    return FormatError("a recipe has the wrong length for a chunk", where=chunk_id.hex())
 
-    The digest proves the chunks too, so they are not hashed one by one; without `hashed` they are.
-    With a `pool` the chunks of a large content are read in its threads, one block ahead, while the
-    caller's thread hashes and uses the block before.
+
+def content_blocks(
+    content: Content, source: ContentSource, *, hashed: bool = True
+) -> Iterator[Block]:
+    """What `content` holds, block by block, never more than its size; every chunk was hashed. After
+    the last block DamageError is raised unless all of it had its size and, if `hashed`, its digest.
     """
-    read = source.unproven if hashed else source.chunk
-    made = blocks(content_recipes(content, source), read)
-    if pool is not None and content.size >= READ_AHEAD_LEAST:
-        made = ahead(made, pool)
     hasher = hashlib.sha256()
     size = 0
-    for block in made:
+    for block in blocks(content_recipes(content, source), source):
         size += block_size(block)
         if size > content.size:
             break
@@ -100,12 +91,12 @@ def content_blocks(
                 hasher.update(data)
         yield block
     if size != content.size:
-        raise DamageError("its recipes do not come out at its size", where=content.digest.hex())
+        raise DamageError(WRONG_SIZE, where=content.digest.hex())
     if hashed and hasher.digest() != content.digest:
-        raise _damage(content, source)
+        raise damage(content, source)
 
 
-def _damage(content: Content, source: ContentSource) -> DamageError:
+def damage(content: Content, source: ContentSource) -> DamageError:
     """Why a content has another digest than it should: a chunk of it, or its recipes."""
     try:
         for recipe in content_recipes(content, source):
@@ -118,7 +109,7 @@ def _damage(content: Content, source: ContentSource) -> DamageError:
 
 def rebuild(recipes: Iterable[Recipe], source: ContentSource, out: Writable) -> None:
     """Write what `recipes` rebuild to `out`, holes as zeros."""
-    for block in blocks(recipes, source.chunk):
+    for block in blocks(recipes, source):
         for data in block_data(block):
             out.write(data)
 
@@ -136,21 +127,14 @@ def block_size(block: Block) -> int:
     return block.size if isinstance(block, Hole) else sum(map(len, block))
 
 
-def block_data(block: Block) -> Iterable[Piece]:
+def block_data(block: Block) -> Iterable[bytes]:
     """The bytes of `block`, by pieces; zeros for a hole."""
-    return _zeros(block.size) if isinstance(block, Hole) else block
+    return zero_pieces(block.size) if isinstance(block, Hole) else block
 
 
-def _zeros(size: int) -> Iterator[bytes]:
-    for _ in range(size // len(ZEROS)):
-        yield ZEROS
-    yield ZEROS[: size % len(ZEROS)]
-
-
-def ahead(items: Iterator[T], pool: Executor) -> Iterator[T]:
-    """`items`, each made in `pool` while the one before it is used. One at a time is enough: making
-    and using take about the same time, and the order of locks stays that of one reader."""
-    pending = pool.submit(next, items, None)
-    while (item := pending.result()) is not None:
-        pending = pool.submit(next, items, None)
-        yield item
+def zero_pieces(size: int) -> Iterator[bytes]:
+    """`size` zeros, by pieces; none if it is not positive."""
+    while size > 0:
+        piece = ZEROS[:size]
+        yield piece
+        size -= len(piece)

@@ -8,12 +8,13 @@ from concurrent.futures import Executor
 
 from cas.entry import Content
 from cas.errors import DamageError
-from cas.ids import EMPTY_DIGEST
-from cas.interfaces import ContentSource
-from cas.rebuild.run import Piece, block_size, content_blocks
-from cas.recipe import Hole
+from cas.ids import EMPTY_DIGEST, digest_of
+from cas.interfaces import ContentSource, Location, Read
+from cas.rebuild.run import WRONG_SIZE, damage
+from cas.rebuild.scatter import InOrder, Scatter, write_at
+from cas.rebuild.spans import joined, windows
 
-IOV_MAX = 1024  # chunks in one writev (POSIX; Linux's value)
+LARGE = 8 * 2**20  # bytes, from which several threads are worth their while
 
 
 def write_content(
@@ -21,50 +22,59 @@ def write_content(
     source: ContentSource,
     fd: int,
     *,
+    read: Read,
+    pool: Executor,
+    written: Callable[[int], None],
     hashed: bool = True,
-    pool: Executor | None = None,
-    written: Callable[[int], None] | None = None,
+    first: Location | None = None,
 ) -> None:
-    """Write `content` into the empty file `fd`, its holes as holes; not durable yet.
+    """Write `content` into the empty file `fd`, open for reading too, its holes as holes.
 
-    Raises NotHeldError, DamageError, FormatError, OSError; whatever was written by then is wrong,
-    and the file is to be thrown away. `hashed`, `pool`: as for `content_blocks`. `written` is told
-    of bytes as they are written, and may raise to end it.
+    Chunks are had by `read`, those of a large content in the threads of `pool`; `first` is where
+    the first one is, if that is known. On return all of it is there and was hashed (`hashed`: as a
+    whole; else chunk by chunk), not durable yet. Raises NotHeldError, DamageError, FormatError,
+    OSError; whatever was written by then is to be thrown away. `written` is told of bytes as they
+    are written, and may raise to end it.
     """
     if not content.parts:
-        _write_one(content, source, fd)
-        if written is not None:
-            written(content.size)
-        return
-    in_hole = False
-    for block in content_blocks(content, source, hashed=hashed, pool=pool):
-        in_hole = isinstance(block, Hole)
-        if isinstance(block, Hole):
-            os.lseek(fd, block.size, os.SEEK_CUR)
-        else:
-            for at in range(0, len(block), IOV_MAX):
-                write_all(fd, block[at : at + IOV_MAX])
-        if written is not None:
-            written(block_size(block))
-    if in_hole:
-        os.ftruncate(fd, content.size)
+        _write_one(content, source, fd, read, first)
+        written(content.size)
+    elif content.size >= LARGE:
+        Scatter(content, source, fd, pool, hashed=hashed).run(written)
+    else:
+        _write_in_order(content, source, fd, read, hashed=hashed)
+        written(content.size)
 
 
-def _write_one(content: Content, source: ContentSource, fd: int) -> None:
-    """A content of one chunk, or none. The chunk was hashed, and its id is the digest."""
-    chunk = source.chunk(content.digest) if content.digest != EMPTY_DIGEST else b""
+def _write_one(
+    content: Content, source: ContentSource, fd: int, read: Read, first: Location | None
+) -> None:
+    """A content of one chunk, or none; its digest is the chunk's id."""
+    if content.digest == EMPTY_DIGEST:
+        chunk = memoryview(b"")
+    else:
+        chunk = memoryview(b"") if first is None else read(first)
+        if digest_of(chunk) != content.digest:
+            chunk = memoryview(source.chunk(content.digest))  # or says what is wrong
     if len(chunk) != content.size:
-        raise DamageError("its chunk has another size", where=content.digest.hex())
-    written = os.write(fd, chunk)
-    if written != len(chunk):
-        write_all(fd, [chunk[written:]])
+        raise DamageError(WRONG_SIZE, where=content.digest.hex())
+    write_at(fd, chunk, 0)
 
 
-def write_all(fd: int, chunks: list[Piece]) -> None:
-    """Write `chunks` one after another; a full disk raises OSError."""
-    left = sum(map(len, chunks))
-    while left:
-        written = os.writev(fd, chunks)
-        left -= written
-        if left:
-            chunks = [b"".join(chunks)[written:]]
+def _write_in_order(
+    content: Content, source: ContentSource, fd: int, read: Read, *, hashed: bool
+) -> None:
+    os.ftruncate(fd, content.size)
+    order = InOrder(fd) if hashed else None
+    for window in windows(content, source):
+        if order is not None:
+            order.expect(window)
+        for span in window.spans if order is None else joined(window.spans):
+            data = read(span.location)
+            if order is None and digest_of(data) != span.id:
+                data = memoryview(source.chunk(span.id))  # or says what is wrong
+            write_at(fd, data, span.at)
+            if order is not None:
+                order.add(span.at, data)
+    if order is not None and order.digest() != content.digest:
+        raise damage(content, source)

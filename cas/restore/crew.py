@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-WAITING = 2  # batches that wait for each thread
+WAITING = 1  # batches that wait for each thread
 
 
 class Crew(Generic[T]):

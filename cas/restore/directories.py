@@ -15,18 +15,23 @@ from collections import OrderedDict
 from cas.descriptor import Descriptor
 from cas.errors import RestoreError
 
-KEPT = 128
+KEPT = 64
 OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 PRIVATE = 0o700  # of a new directory until it gets its own mode, after all that lies in it
 IN_THE_WAY = "something that is no directory is in its way; it was not gone through"
 
 
-class Directories:
-    """The directories of one target, for one thread; the descriptors may be used by others."""
+def open_target(path: bytes) -> Descriptor:
+    """The directory `path`, the one place where a symlink is followed. Raises OSError."""
+    return Descriptor(os.open(path, OPEN))
 
-    def __init__(self, target: bytes) -> None:
-        """Open `target`, which must exist; raises OSError."""
-        self._root = Descriptor(os.open(target, OPEN))
+
+class Directories:
+    """The directories of one target, for one thread; every thread has its own of these."""
+
+    def __init__(self, root: Descriptor) -> None:
+        """`root` is the target (`open_target`)."""
+        self.root = root
         self._open: OrderedDict[bytes, Descriptor] = OrderedDict()
         self._made: dict[tuple[int, int], bytes] = {}
 
@@ -34,13 +39,13 @@ class Directories:
         """The directory at `path` (empty: the target); with `create` it and those above it are made
         where they are missing. Raises OSError, RestoreError if it or one above is no directory."""
         if not path:
-            return self._root
+            return self.root
         descriptor = self._open.get(path)
         if descriptor is not None:
             self._open.move_to_end(path)
             return descriptor
         at = self._nearest(path)
-        descriptor = self._open[at] if at else self._root
+        descriptor = self._open[at] if at else self.root
         for part in path[len(at) :].lstrip(b"/").split(b"/"):
             descriptor = _step(descriptor, part, create=create)
             at = at + b"/" + part if at else part

@@ -20,7 +20,7 @@ from cas.store.durable import NEW_FILE, TEMPORARY_PREFIX
 CAN_LINK_UNNAMED = os.path.isdir("/proc/self/fd")
 NO_UNNAMED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOSYS)
 NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
-UNNAMED_FILE = os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC
+UNNAMED_FILE = os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC
 PRIVATE = 0o600
 
 
@@ -35,7 +35,7 @@ def descriptor_path(fd: int) -> bytes:
 
 
 class NewFile:
-    """An empty file in the directory `directory_fd`, open for writing as `fd`. `place` it or not,
+    """An empty file in the directory `directory_fd`, open as `fd`. `place` it or not,
     then `close` it: what was not placed is gone."""
 
     __slots__ = ("_directory_fd", "_temporary", "fd")

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from cas.descriptor import Descriptor
 from cas.entry import DEVICES, HOLE_DIGEST, INCONSISTENT, Content, Entry, Kind
 from cas.errors import RestoreError
-from cas.interfaces import ContentSource
+from cas.interfaces import ContentSource, Location, Read
 from cas.rebuild.write import write_content
 from cas.restore.compare import TYPES, difference
+from cas.restore.directories import Directories
 from cas.restore.files import PRIVATE, NewFile, descriptor_path, exists, status, temporary_name
 from cas.restore.metadata import Metadata
 from cas.restore.report import Existing, Tally
@@ -36,13 +37,27 @@ class FirstName:
 @dataclass(frozen=True, slots=True)
 class Work:
     """A name to make. `again`: an earlier tier of the same restore may have made it, which is no
-    reason to refuse it."""
+    reason to refuse it. `first` if the file has several names; `first_chunk` if it is known."""
 
-    directory: Descriptor
-    name: bytes
     entry: Entry
     again: bool = False
     first: FirstName | None = None
+    first_chunk: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a thread makes names with: its directories, how it reads small contents, and the threads
+    that read large ones for it."""
+
+    directories: Directories
+    read: Read
+    pool: Executor
+
+    def parent(self, path: bytes) -> tuple[Descriptor, bytes]:
+        """The directory that `path` lies in, and its name there."""
+        parent, _, name = path.rpartition(b"/")
+        return self.directories.open(parent, create=True), name
 
 
 class Names:
@@ -63,53 +78,50 @@ class Names:
         self._tally = tally
         self._stop = stop
 
-    def make(self, work: Work, pool: Executor | None = None) -> None:
+    def make(self, work: Work, means: Means) -> None:
         """Make the name, or keep what is there if that may be kept. Raises CasError, OSError,
         ValueError; nothing was made then."""
         entry = work.entry
         if entry.kind is Kind.FILE and entry.content is None:
             raise RestoreError("its content could not be read at the source")
-        if self._is_kept(work):
+        parent, name = means.parent(entry.path)
+        if self._is_kept(work, parent.fd, name):
             self._tally.count(kept=1)
         elif entry.kind is Kind.FILE and entry.content is not None:
-            self._file(work, entry.content, pool)
+            self._file(work, entry.content, parent.fd, name, means)
         elif entry.kind is Kind.SYMLINK:
-            self._symlink(work)
+            self._symlink(entry, parent.fd, name)
         else:
-            self._special(work)
+            self._special(entry, parent.fd, name)
         if work.first is not None:
-            found = os.stat(work.name, dir_fd=work.directory.fd, follow_symlinks=False)
-            work.first.path, work.first.inode = entry.path, (found.st_dev, found.st_ino)
+            work.first.path, work.first.inode = entry.path, _inode(parent.fd, name)
 
-    def link(self, work: Work, directory: Descriptor, first: Inode) -> None:
-        """Make the name another one of the file `first`, which lies in `directory` under the last
-        part of `work.first.path`. Raises like `make`; OSError also where links cannot be."""
-        assert work.first is not None
-        there = work.directory.fd
-        found = status(there, work.name)
-        if found is not None and (found.st_dev, found.st_ino) == first:
+    def link(self, work: Work, means: Means, old_path: bytes, inode: Inode) -> None:
+        """Make the name another one of the file `inode`, which is at `old_path`. Raises like
+        `make`; OSError also where links cannot be."""
+        parent, name = means.parent(work.entry.path)
+        found = status(parent.fd, name)
+        is_linked = found is not None and (found.st_dev, found.st_ino) == inode
+        if is_linked or self._is_kept(work, parent.fd, name):
             self._tally.count(kept=1)
             return
-        if self._is_kept(work):
-            self._tally.count(kept=1)
-            return
-        old = work.first.path.rpartition(b"/")[2]
+        old_parent, old_name = means.parent(old_path)
 
         def create(name: bytes) -> None:
-            os.link(old, name, src_dir_fd=directory.fd, dst_dir_fd=there, follow_symlinks=False)
+            os.link(old_name, name, src_dir_fd=old_parent.fd, dst_dir_fd=parent.fd,
+                    follow_symlinks=False)  # fmt: skip
 
         def check(name: bytes) -> None:
-            made = os.stat(name, dir_fd=there, follow_symlinks=False)
-            if (made.st_dev, made.st_ino) != first:
+            if _inode(parent.fd, name) != inode:
                 raise RestoreError("what it is a hard link to was changed meanwhile")
 
-        self._place(there, work.name, create, check)
+        self._place(parent.fd, name, create, check)
         self._tally.count(links=1)
 
-    def _is_kept(self, work: Work) -> bool:
+    def _is_kept(self, work: Work, there: int, name: bytes) -> bool:
         """Whether the name exists and is to be left as it is; raises RestoreError if it exists and
         nothing is to be done."""
-        found = status(work.directory.fd, work.name)
+        found = status(there, name)
         if found is None:
             return False
         if stat.S_ISDIR(found.st_mode):
@@ -118,25 +130,29 @@ class Names:
             raise RestoreError("it exists already", advice="--overwrite replaces it")
         if self._replace and not work.again:
             return False
-        differs = difference(work.directory.fd, work.name, work.entry, self._source)
+        differs = difference(there, name, work.entry, self._source)
         if differs and not self._replace:
-            raise RestoreError(f"it exists already, and {differs}")
+            raise RestoreError(
+                f"it exists already, and {differs}", advice="--overwrite replaces it"
+            )
         return not differs
 
-    def _file(self, work: Work, content: Content, pool: Executor | None) -> None:
+    def _file(self, work: Work, content: Content, there: int, name: bytes, means: Means) -> None:
         entry = work.entry
-        new = NewFile(work.directory.fd, replace=self._replace)
+        new = NewFile(there, replace=self._replace)
         try:
             write_content(
                 content,
                 self._source,
                 new.fd,
-                hashed=not entry.flags & HOLE_DIGEST,
-                pool=pool,
+                read=means.read,
+                pool=means.pool,
                 written=self._written,
+                hashed=not entry.flags & HOLE_DIGEST,
+                first=work.first_chunk,
             )
             self._metadata.put(new.fd, entry)
-            new.place(work.name, replace=self._replace)
+            new.place(name, replace=self._replace)
         finally:
             new.close()
         self._tally.count(files=1, bytes=content.size)
@@ -149,20 +165,17 @@ class Names:
             raise RestoreError("interrupted")
         self._tally.progress(size, 0)
 
-    def _symlink(self, work: Work) -> None:
-        there, entry = work.directory.fd, work.entry
-
+    def _symlink(self, entry: Entry, there: int, name: bytes) -> None:
         def create(name: bytes) -> None:
             os.symlink(entry.target, name, dir_fd=there)
 
         def dress(name: bytes) -> None:
             self._metadata.put_symlink(there, name, entry)
 
-        self._place(there, work.name, create, dress)
+        self._place(there, name, create, dress)
         self._tally.count(symlinks=1)
 
-    def _special(self, work: Work) -> None:
-        there, entry = work.directory.fd, work.entry
+    def _special(self, entry: Entry, there: int, name: bytes) -> None:
         kind = TYPES[entry.kind]
         device = os.makedev(*entry.device) if entry.kind in DEVICES and entry.device else 0
 
@@ -175,7 +188,7 @@ class Names:
                 raise RestoreError("it was changed meanwhile")
             self._metadata.put(descriptor_path(node.fd), entry)
 
-        self._place(there, work.name, create, dress)
+        self._place(there, name, create, dress)
         self._tally.count(specials=1)
 
     def _place(self, there: int, name: bytes, create: Make, finish: Make) -> None:
@@ -194,6 +207,11 @@ class Names:
         # Still there if both were names of one file: rename(2) does nothing then.
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=there)
+
+
+def _inode(there: int, name: bytes) -> Inode:
+    found = os.stat(name, dir_fd=there, follow_symlinks=False)
+    return (found.st_dev, found.st_ino)
 
 
 @contextlib.contextmanager

@@ -1,9 +1,9 @@
 """Restores entries below a directory.
 
-One thread goes through the entries: it makes directories, opens the parent of every name, and hands
-names out in batches; a few threads make files. Entries come in path order, which is nearly the
-order in which their chunks lie in frames, so neighbouring batches read the same frames. A large
-file's chunks are read by one more thread while its worker hashes and writes.
+One thread goes through the entries: it makes directories, finds out where each file's content is
+stored, and hands files out by frames (`order.py`); a few threads make them, each reading its frame
+once from front to back. A large file is handed out at once, and its maker has more threads read for
+it (`cas/rebuild/scatter.py`).
 
 Some things must wait. Further names of a file (hardlinks) are made when its first one is there.
 Directories get their metadata last, the deepest first: making a name in one changes its time, and
@@ -16,22 +16,30 @@ not after the one before it begins the next tier. A name that an earlier tier br
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
 from errno import EMLINK, ENOSYS, EOPNOTSUPP, EPERM, EXDEV
+from itertools import groupby
+from operator import attrgetter
 
+from cas.descriptor import Descriptor
 from cas.entry import Entry, Kind, check_path, path_order
 from cas.errors import CasError, RestoreError
-from cas.interfaces import ContentSource
+from cas.interfaces import ContentSource, Location, Read
+from cas.rebuild.write import LARGE
 from cas.restore.crew import Crew
-from cas.restore.directories import Directories
+from cas.restore.directories import Directories, open_target
 from cas.restore.metadata import Metadata
-from cas.restore.names import FirstName, Names, Work
+from cas.restore.names import FirstName, Means, Names, Work
+from cas.restore.order import in_order
 from cas.restore.report import RestoreOptions, RestoreReport, Tally
 
-BATCH_NAMES = 32
-BATCH_SIZE = 4 * 2**20  # bytes of content
-MOST_WORKERS = 8
+WINDOW_NAMES = 16384  # files that are put in order
+BATCH_NAMES = 64  # those without content
+MOST_WORKERS = 4
 NO_LINK = (EMLINK, EXDEV, EPERM, EOPNOTSUPP, ENOSYS)
 FAILURES = (CasError, OSError, ValueError, OverflowError)  # what a name may fail with
 
@@ -53,31 +61,41 @@ def restore_entries(
     options = options or RestoreOptions()
     try:
         os.makedirs(target, exist_ok=True)
-        directories = Directories(os.fsencode(target))
+        opened = open_target(os.fsencode(target))
     except OSError as error:
         where = os.fsdecode(target)
         raise RestoreError(f"cannot be restored to: {error.strerror}", where=where) from error
-    report = _Restore(source, directories, options).run(entries)
+    report = _Restore(source, opened, options).run(entries)
     if options.sync:
         os.sync()
     return report
 
 
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Names for one thread to make: those whose content is in one frame, from `start` on, or names
+    without content, or a large file."""
+
+    start: Location | None
+    works: list[Work]
+    large: bool = False
+
+
 class _Restore:
     """One restore."""
 
-    def __init__(
-        self, source: ContentSource, directories: Directories, options: RestoreOptions
-    ) -> None:
+    def __init__(self, source: ContentSource, target: Descriptor, options: RestoreOptions) -> None:
         workers = options.workers or min(os.cpu_count() or 1, MOST_WORKERS)
-        self._directories = directories
+        self._source = source
+        self._target = target
         self._tally = Tally(options.progress)
         self._metadata = Metadata(self._tally, by_name=options.by_name)
-        self._crew: Crew[list[Work]] = Crew(workers, self._make_all)
-        self._readers = ThreadPoolExecutor(workers, "read-ahead")
+        self._readers = ThreadPoolExecutor(1 if workers <= 2 else 2, "read")
+        self._crew: Crew[_Task] = Crew(workers, self._do)
         self._names = Names(source, options.existing, self._metadata, self._tally, self._crew.stop)
-        self._batch: list[Work] = []
-        self._batch_size = 0
+        self._threads = threading.local()
+        self._window: list[Entry] = []
+        self._large = threading.Lock()
         self._last: tuple[bytes, ...] = ()
         self._again = False
         self._first_names: dict[LinkKey, FirstName] = {}
@@ -119,11 +137,15 @@ class _Restore:
         first = self._first_name(entry)
         if first is not None and first.path != entry.path:
             self._links.append((first, entry))
+        elif entry.size >= LARGE:
+            self._crew.give(_Task(None, [self._work(entry)], large=True))
         else:
-            self._hand_out(self._work(entry, first))
+            self._window.append(entry)
+            if len(self._window) >= WINDOW_NAMES:
+                self._hand_out()
 
     def _directory(self, entry: Entry) -> None:
-        if self._directories.make(entry.path):
+        if self._means().directories.make(entry.path):
             self._tally.count(directories=1)
         self._finished_last.setdefault(entry.path, entry)
 
@@ -135,29 +157,41 @@ class _Restore:
         key = (entry.link, entry.kind, entry.content, entry.target, entry.owner, entry.mtime_ns)
         return self._first_names.setdefault(key, FirstName(entry.path))
 
-    def _work(self, entry: Entry, first: FirstName | None) -> Work:
-        parent, _, name = entry.path.rpartition(b"/")
-        directory = self._directories.open(parent, create=True)
-        return Work(directory, name, entry, self._again, first)
+    def _work(self, entry: Entry, first: Location | None = None) -> Work:
+        return Work(entry, self._again, self._first_name(entry), first)
 
-    def _hand_out(self, work: Work) -> None:
-        self._batch.append(work)
-        self._batch_size += work.entry.size
-        if len(self._batch) >= BATCH_NAMES or self._batch_size >= BATCH_SIZE:
-            self._flush()
+    def _hand_out(self) -> None:
+        """Hand out the window, the names whose content is in one frame as one task."""
+        window, self._window = self._window, []
+        for frame, group in groupby(in_order(window, self._source), key=attrgetter("frame")):
+            works = [self._work(one.entry, one.first) for one in group]
+            if frame >= 0:
+                self._crew.give(_Task(works[0].first_chunk, works))
+                continue
+            for at in range(0, len(works), BATCH_NAMES):
+                self._crew.give(_Task(None, works[at : at + BATCH_NAMES]))
 
-    def _flush(self) -> None:
-        if self._batch:
-            batch, self._batch, self._batch_size = self._batch, [], 0
-            self._crew.give(batch)
+    def _do(self, task: _Task) -> None:
+        source = self._source
+        with ExitStack() as stack:
+            read = stack.enter_context(source.scan(task.start)) if task.start else source.read
+            if task.large:
+                # One at a time: its readers keep all cores busy, and the next one begins in the
+                # frame where it ended.
+                stack.enter_context(self._large)
+            means = self._means(read)
+            for work in task.works:
+                self._try(work.entry.path, self._names.make, work, means)
 
-    def _make_all(self, batch: list[Work]) -> None:
-        for work in batch:
-            self._try(work.entry.path, self._names.make, work, self._readers)
+    def _means(self, read: Read | None = None) -> Means:
+        directories: Directories | None = getattr(self._threads, "directories", None)
+        if directories is None:
+            directories = self._threads.directories = Directories(self._target)
+        return Means(directories, read or self._source.read, self._readers)
 
     def _catch_up(self) -> None:
         """Make all that was taken so far, but for what directories get last."""
-        self._flush()
+        self._hand_out()
         self._crew.drain()
         links, self._links = self._links, []
         for first, entry in links:
@@ -166,18 +200,18 @@ class _Restore:
     def _link(self, first: FirstName, entry: Entry) -> None:
         """Make a further name of a file; where that cannot be, a file of its own, of which the
         names that follow are links."""
-        work = self._work(entry, first)
+        work = Work(entry, self._again, first)
         if first.inode is not None:
             try:
-                parent = first.path.rpartition(b"/")[0]
-                self._names.link(work, self._directories.open(parent), first.inode)
+                self._names.link(work, self._means(), first.path, first.inode)
                 return
             except OSError as error:
                 if error.errno not in NO_LINK:
                     raise
                 reason = f"it is a copy, not a hard link: {error.strerror}"
-                self._tally.note(work.entry.path, reason)
-        self._names.make(work)
+                self._tally.note(entry.path, reason)
+        self._names.make(work, self._means())
 
     def _finish_directory(self, path: bytes) -> None:
-        self._metadata.put(self._directories.open(path).fd, self._finished_last[path])
+        descriptor = self._means().directories.open(path)
+        self._metadata.put(descriptor.fd, self._finished_last[path])

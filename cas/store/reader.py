@@ -7,19 +7,24 @@ payload's CRC-32C checked first, so that damage is told from a wrong index and i
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 
 from cas.errors import DamageError, FormatError, NotHeldError
-from cas.frame import Codec
+from cas.frame import Codec, FrameDecoder
 from cas.ids import Digest, digest_of
-from cas.interfaces import Index, Location, SegmentPlace
+from cas.interfaces import Index, Location, Read, SegmentPlace
 from cas.pack import Record, read_payload, read_record
 from cas.store.frames import Frames
 from cas.store.open_packs import OpenPacks
+from cas.store.scan import FrameScan
 
 MEMORY = 96 * 2**20  # bytes of decoded segments and decoder windows kept: about two frames
+# Frames read from front to back at a time, each by a thread, with a window of 32 MiB beside MEMORY.
+SCANS = min(os.cpu_count() or 1, 4)
 PLACES_KEPT = 256  # frames whose segments' places are remembered
 
 
@@ -37,6 +42,8 @@ class PackReader:
         self._index = index
         self._packs = OpenPacks(index, os.fsencode(packs_dir))
         self._frames = Frames(self._payload, self._where, memory)
+        self._scans = threading.BoundedSemaphore(SCANS)
+        self._parked: OrderedDict[int, FrameScan] = OrderedDict()
         self._lock = threading.Lock()
         self._places: OrderedDict[int, dict[int, SegmentPlace]] = OrderedDict()
 
@@ -46,27 +53,22 @@ class PackReader:
 
     def chunk(self, chunk_id: Digest) -> bytes:
         """A chunk's plain bytes, hashed and found right. Raises NotHeldError, DamageError."""
-        place, plain = self._read(chunk_id)
-        if digest_of(plain) != chunk_id:
-            raise DamageError(f"the chunk {chunk_id.hex()} is damaged", where=self._where(place))
-        return bytes(plain)
-
-    def unproven(self, chunk_id: Digest) -> memoryview:
-        """A chunk's bytes as they were read, not hashed, for a caller who hashes what they are part
-        of before it counts. Not copied: a view keeps about a megabyte of memory in use. Raises
-        NotHeldError, DamageError."""
-        return self._read(chunk_id)[1]
-
-    def close(self) -> None:
-        """Let go of files and memory; reading takes them again."""
-        self._packs.close()
-        self._frames.clear()
-
-    def _read(self, chunk_id: Digest) -> tuple[SegmentPlace, memoryview]:
-        """Where the chunk's segment is, and the bytes that should be the chunk."""
         location = self._index.locate(chunk_id)
         if location is None:
             raise NotHeldError("this chunk is not in the store", where=chunk_id.hex())
+        plain = self.read(location)
+        if digest_of(plain) != chunk_id:
+            where = self._where(self._places_of(location)[location.segment])
+            raise DamageError(f"the chunk {chunk_id.hex()} is damaged", where=where)
+        return bytes(plain)
+
+    def locate(self, chunk_ids: Sequence[Digest]) -> list[Location | None]:
+        """Where each chunk lies; None for one that is not held."""
+        return self._index.locate_all(chunk_ids)
+
+    def read(self, location: Location) -> memoryview:
+        """The bytes there, not hashed and not copied: a view keeps the whole segment in memory.
+        Raises DamageError."""
         places = self._places_of(location)
         place = places[location.segment]
         start, end = location.offset, location.offset + location.length
@@ -74,11 +76,46 @@ class PackReader:
             raise DamageError("the index and the pack disagree", where=self._where(place))
         if place.codec is Codec.PLAIN:
             data = self._packs.read(place.pack, end - start, place.payload_offset + start)
-            return place, memoryview(data)
+            return memoryview(data)
         segment = self._frames.get(location.frame, location.segment)
         if segment is None:
             segment = self._decode(location, places)
-        return place, memoryview(segment)[start:end]
+        return memoryview(segment)[start:end]
+
+    def stands_alone(self, location: Location) -> bool:
+        """Whether the bytes there can be read without what is before them in their frame."""
+        return self._places_of(location)[location.segment].codec is Codec.PLAIN
+
+    @contextlib.contextmanager
+    def scan(self, start: Location) -> Iterator[Read]:
+        """A `read` for much of one frame, in ascending order from `start` on: nothing is decoded
+        twice, and nothing kept. At most `SCANS` at a time, others wait; not to be nested."""
+        with self._scans:
+            scan = self._begin_scan(start)
+            try:
+                yield scan.read
+            finally:
+                with self._lock:
+                    self._parked[start.frame] = scan
+
+    def _begin_scan(self, start: Location) -> FrameScan:
+        """One that was left in the frame before `start`, or a new one in the memory of another."""
+        with self._lock:
+            parked = self._parked.pop(start.frame, None)
+            if parked is not None and parked.reaches(start):
+                return parked
+            if parked is None and len(self._parked) >= SCANS:
+                _, parked = self._parked.popitem(last=False)
+        places = self._known_places(start.frame)
+        decoder = FrameDecoder(None if parked is None else parked.decoder)
+        return FrameScan(start.frame, places, decoder, self._payload, self._where, self.read)
+
+    def close(self) -> None:
+        """Let go of files and memory; reading takes them again."""
+        with self._lock:
+            self._parked.clear()
+        self._packs.close()
+        self._frames.clear()
 
     def _decode(self, location: Location, places: dict[int, SegmentPlace]) -> bytes:
         compressed = [step for step in places.items() if step[1].codec is Codec.ZSTD]
@@ -88,17 +125,20 @@ class PackReader:
 
     def _places_of(self, location: Location) -> dict[int, SegmentPlace]:
         """The places of the frame's segments by number, in order, the located one among them."""
-        frame = location.frame
         with self._lock:
-            places = self._places.get(frame)
+            places = self._places.get(location.frame)
             if places is not None and location.segment in places:
                 return places
-        places = dict(self._index.segments_of(frame))  # the frame may have grown
+        places = self._known_places(location.frame)  # the frame may have grown
         if location.segment not in places:
             raise DamageError(
-                f"the index has no segment {location.segment} of frame {frame}",
+                f"the index has no segment {location.segment} of frame {location.frame}",
                 advice="rebuild the index",
             )
+        return places
+
+    def _known_places(self, frame: int) -> dict[int, SegmentPlace]:
+        places = dict(self._index.segments_of(frame))
         with self._lock:
             self._places[frame] = places
             if len(self._places) > PLACES_KEPT:
@@ -107,18 +147,19 @@ class PackReader:
 
     def _payload(self, place: SegmentPlace) -> bytes:
         """The payload of a segment, its record and checksum verified."""
+        head = self._packs.read(place.pack, place.payload_offset - place.offset, place.offset)
 
         def read(size: int, offset: int, /) -> bytes:
-            return self._packs.read(place.pack, size, offset)
+            if offset == place.payload_offset:
+                return self._packs.read(place.pack, size, offset)
+            return head[offset - place.offset :][:size]
 
         try:
             record = read_record(read, place.offset)
             if not _same(record, place):
                 raise DamageError("the index and the pack disagree")
             return read_payload(read, record)
-        except FormatError as error:
-            raise DamageError(error.what, where=self._where(place)) from error
-        except DamageError as error:
+        except (DamageError, FormatError) as error:
             raise DamageError(error.what, where=self._where(place)) from error
 
     def _where(self, place: SegmentPlace) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -29,6 +30,9 @@ class DictIndex:
 
     def locate(self, chunk: Digest) -> Location | None:
         return self.located.get(chunk)
+
+    def locate_all(self, chunks: Sequence[Digest]) -> list[Location | None]:
+        return [self.located.get(chunk) for chunk in chunks]
 
     def segments_of(self, frame: int) -> list[tuple[int, SegmentPlace]]:
         return sorted(self.places[frame].items())
