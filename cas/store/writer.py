@@ -199,7 +199,13 @@ class Writer:
             tuple(map(digest_of, objects.waiting)),
             objects.origin,
         )
-        self._append(segment, payload)
+        try:
+            self._append(segment, payload)
+        except BaseException:
+            # The encoder has passed what no reader will see: they must not go on from it.
+            self._end_frame(objects.frame)
+            objects.encoder = None
+            raise
         objects.waiting, objects.size = [], 0
         objects.segments += 1
         if last:

@@ -261,6 +261,25 @@ def _full(*_: object) -> int:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
+def test_pages_that_met_a_full_disk_can_be_read_once_there_was_room(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = shelf.writer()
+    pages = [b"CASg\x01" + shelf.rng.randbytes(4000) for _ in range(3)]
+    out.add_object(pages[0], ORIGIN)
+    out.commit()
+    out.add_object(pages[1], ORIGIN)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", _full)
+        with pytest.raises(StoreError, match="disk is full"):
+            out.commit()
+    out.add_object(pages[2], ORIGIN)
+    out.commit()
+    out.close()
+    shelf.chunks = pages
+    assert [True, True, True] == shelf.readable()
+
+
 @pytest.mark.parametrize("call", ["open", "pwrite", "rename", "fchmod", "fsync"])
 def test_a_disk_that_fails_anywhere_is_a_store_error(
     shelf: Shelf, small_packs: None, monkeypatch: pytest.MonkeyPatch, call: str
