@@ -185,8 +185,8 @@ class Writer:
         if not objects.waiting or objects.origin is None:
             return
         if objects.encoder is None:
-            objects.encoder = FrameEncoder(META_LEVEL)
             objects.frame, objects.segments = self._begin_frame(), 0
+            objects.encoder = FrameEncoder(META_LEVEL)
         last = objects.encoder.plain_size + objects.size >= META_FRAME_LIMIT
         payload = objects.encoder.segment(objects.waiting, last=last)
         segment = Segment(

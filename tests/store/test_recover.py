@@ -280,6 +280,21 @@ def test_pages_that_met_a_full_disk_can_be_read_once_there_was_room(
     assert [True, True, True] == shelf.readable()
 
 
+def test_pages_that_found_no_room_for_a_pack_get_one_later(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = shelf.writer()
+    page = b"CASg\x01" + shelf.rng.randbytes(4000)
+    out.add_object(page, ORIGIN)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", _full)
+        with pytest.raises(StoreError, match="disk is full"):
+            out.commit()
+    out.close()
+    shelf.chunks = [page]
+    assert [True] == shelf.readable()
+
+
 @pytest.mark.parametrize("call", ["open", "pwrite", "rename", "fchmod", "fsync"])
 def test_a_disk_that_fails_anywhere_is_a_store_error(
     shelf: Shelf, small_packs: None, monkeypatch: pytest.MonkeyPatch, call: str
