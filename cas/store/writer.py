@@ -14,6 +14,7 @@ import threading
 import time
 from dataclasses import dataclass, field, fields
 
+from cas.errors import StoreError
 from cas.frame import SEGMENT_SIZE, Codec, FrameEncoder
 from cas.ids import Digest, digest_of
 from cas.interfaces import Changes, Index, Location, PackRow, SegmentPlace
@@ -57,6 +58,7 @@ class Writer:
         self._frames: dict[int, PackFile] = {}
         self._pending: set[Digest] = set()
         self._objects = _Objects()
+        self._lost: StoreError | None = None  # why what was added will never be durable
         self.stored_size = 0  # bytes of payload added since the start
 
     def begin_frame(self) -> int:
@@ -104,8 +106,11 @@ class Writer:
             return chunk in self._pending
 
     def commit(self) -> None:
-        """Make all that was added so far durable: packs, then index. Raises StoreError."""
+        """Make all that was added so far durable: packs, then index. Raises StoreError, and from
+        then on always when it was a flush that failed."""
         with self._committing:
+            if self._lost is not None:
+                raise self._lost
             with self._guard:
                 self._flush_objects()
                 changes, self._changes = self._changes, Changes()
@@ -113,9 +118,8 @@ class Writer:
                 self._open = [p for p in self._open if p not in finished]
                 dirty = {number for number, _ in changes.packs}
                 touched = [p for p in (*self._open, *finished) if p.number in dirty]
+            self._flush(touched)
             try:
-                for pack in touched:
-                    pack.sync()
                 for pack in finished:
                     name = pack.seal()
                     row = PackRow(pack.id, name, pack.size, sealed=True)
@@ -130,10 +134,22 @@ class Writer:
 
     def close(self) -> None:
         """Commit what is left and release the packs; they go on being open for the next writer."""
-        self.commit()
-        for pack in self._open:
-            pack.close()
-        self._open = []
+        try:
+            self.commit()
+        finally:
+            for pack in self._open:
+                pack.close()
+            self._open = []
+
+    def _flush(self, packs: list[PackFile]) -> None:
+        """Bring packs to the disk. Where that fails, their rows are not written any more: Linux
+        tells of a lost page once, and the next flush succeeds without it (fsync(2))."""
+        try:
+            for pack in packs:
+                pack.sync()
+        except StoreError as error:
+            self._lost = error
+            raise
 
     def _put_back(self, changes: Changes) -> None:
         """A commit failed: what it was to write belongs to the next one. A pack whose sealing

@@ -257,6 +257,25 @@ def _killed(*_: object) -> None:
     raise _Killed
 
 
+def test_what_could_not_be_flushed_is_never_said_to_be_here(
+    shelf: Shelf, small_packs: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = shelf.writer()
+    for _ in range(8):
+        shelf.add(out)
+    with monkeypatch.context() as patch:
+        disk = Disk(shelf, patch)
+        disk.failing.add("fdatasync")
+        with pytest.raises(StoreError):
+            out.commit()
+        # A second flush succeeds without having written what the first one lost (fsync(2) of Linux
+        # reports an error once), so it proves nothing.
+        disk.failing.clear()
+        with pytest.raises(StoreError):
+            out.commit()
+        assert "commit" not in disk.done
+
+
 def _full(*_: object) -> int:
     raise OSError(errno.ENOSPC, "No space left on device")
 
