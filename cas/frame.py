@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import IntEnum
+from typing import Protocol
 
 import zstandard
 
@@ -152,6 +153,24 @@ class Sampler:
         starts = range(0, 3 * step + 1, step)
         sample = b"".join([bytes(chunk[at : at + SAMPLE_SLICE]) for at in starts])
         return len(self._compressor.compress(sample)) < SAMPLE_RATIO * len(sample)
+
+
+class StreamCompressor(Protocol):
+    """Compresses a stream: what `compress` and at last `flush` give is one zstd frame."""
+
+    def compress(self, data: bytes, /) -> bytes: ...
+
+    def flush(self) -> bytes: ...
+
+
+def stream_compressor(level: int) -> StreamCompressor:
+    """For a file that others read: with the window of our frames, and a checksum. One thread, so
+    that the same bytes always come out the same."""
+    parameters = zstandard.ZstdCompressionParameters.from_level(
+        level, window_log=WINDOW_LOG, write_checksum=True
+    )
+    stream: StreamCompressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    return stream
 
 
 def compress_small(data: bytes, level: int = 12) -> bytes:
