@@ -32,6 +32,7 @@ COMMANDS = (
     "ls",
     "cat",
     "restore",
+    "bundle",
     "serve",
 )
 
