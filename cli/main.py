@@ -33,6 +33,7 @@ COMMANDS = (
     "cat",
     "restore",
     "bundle",
+    "repair",
     "serve",
 )
 
