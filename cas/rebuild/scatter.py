@@ -65,6 +65,7 @@ class Scatter:
             for window in windows(self._content, self._source):
                 if self._order is not None:
                     self._order.expect(window)
+                written(window.end - window.start - window.size)  # holes: nothing is to be done
                 for group in _groups(window):
                     tasks.append(self._pool.submit(self._read, group))
                     self._unfinished += 1

@@ -1,4 +1,4 @@
-"""A few threads that work off batches, never far behind whoever hands them out."""
+"""A few threads that work off tasks, never far behind whoever hands them out."""
 
 from __future__ import annotations
 
@@ -6,30 +6,27 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Generic, TypeVar
 
-T = TypeVar("T")
-WAITING = 1  # batches that wait for each thread
+WAITING = 1  # tasks that wait for each thread
 
 
-class Crew(Generic[T]):
-    """Calls `task` on what is handed to `give`, in `threads` threads. As a context: on a normal end
-    all is done; after an exception, what is not begun is dropped and `stop` is set, so that a task
-    may end early."""
+class Crew:
+    """Calls what is handed to `give`, in `threads` threads. As a context: on a normal end all is
+    done; after an exception, what is not begun is dropped and `stop` is set, so that a task may
+    end early."""
 
-    def __init__(self, threads: int, task: Callable[[T], None]) -> None:
+    def __init__(self, threads: int) -> None:
         self.stop = threading.Event()
-        self._task = task
         self._places = threads * (1 + WAITING)
         self._free = threading.Semaphore(self._places)
         self._pool = ThreadPoolExecutor(threads, "restore")
         self._failure: BaseException | None = None
 
-    def give(self, item: T) -> None:
-        """Have `item` done; waits while too much is waiting. Raises what a task raised before."""
+    def give(self, task: Callable[[], None]) -> None:
+        """Have `task` done; waits while too much is waiting. Raises what a task raised before."""
         self._check()
         self._free.acquire()
-        self._pool.submit(self._run, item)
+        self._pool.submit(self._run, task)
 
     def drain(self) -> None:
         """Wait until all is done; raises what a task raised."""
@@ -38,7 +35,7 @@ class Crew(Generic[T]):
         self._free.release(self._places)
         self._check()
 
-    def __enter__(self) -> Crew[T]:
+    def __enter__(self) -> Crew:
         return self
 
     def __exit__(
@@ -47,14 +44,14 @@ class Crew(Generic[T]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is not None:
+        if error is not None:
             self.stop.set()
-        self._pool.shutdown(cancel_futures=kind is not None)
+        self._pool.shutdown(cancel_futures=error is not None)
 
-    def _run(self, item: T) -> None:
+    def _run(self, task: Callable[[], None]) -> None:
         try:
             if self._failure is None:
-                self._task(item)
+                task()
         except BaseException as error:  # noqa: BLE001  # raised again by whoever hands out
             self._failure = error
         finally:

@@ -19,9 +19,9 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import nullcontext
 from errno import EMLINK, ENOSYS, EOPNOTSUPP, EPERM, EXDEV
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 
@@ -71,16 +71,6 @@ def restore_entries(
     return report
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """Names for one thread to make: those whose content is in one frame, from `start` on, or names
-    without content, or a large file."""
-
-    start: Location | None
-    works: list[Work]
-    large: bool = False
-
-
 class _Restore:
     """One restore."""
 
@@ -91,7 +81,7 @@ class _Restore:
         self._tally = Tally(options.progress)
         self._metadata = Metadata(self._tally, by_name=options.by_name)
         self._readers = ThreadPoolExecutor(1 if workers <= 2 else 2, "read")
-        self._crew: Crew[_Task] = Crew(workers, self._do)
+        self._crew = Crew(workers)
         self._names = Names(source, options.existing, self._metadata, self._tally, self._crew.stop)
         self._threads = threading.local()
         self._window: list[Entry] = []
@@ -138,7 +128,7 @@ class _Restore:
         if first is not None and first.path != entry.path:
             self._links.append((first, entry))
         elif entry.size >= LARGE:
-            self._crew.give(_Task(None, [self._work(entry)], large=True))
+            self._crew.give(partial(self._make_large, self._work(entry)))
         else:
             self._window.append(entry)
             if len(self._window) >= WINDOW_NAMES:
@@ -166,22 +156,24 @@ class _Restore:
         for frame, group in groupby(in_order(window, self._source), key=attrgetter("frame")):
             works = [self._work(one.entry, one.first) for one in group]
             if frame >= 0:
-                self._crew.give(_Task(works[0].first_chunk, works))
+                self._crew.give(partial(self._make, works, works[0].first_chunk))
                 continue
             for at in range(0, len(works), BATCH_NAMES):
-                self._crew.give(_Task(None, works[at : at + BATCH_NAMES]))
+                self._crew.give(partial(self._make, works[at : at + BATCH_NAMES]))
 
-    def _do(self, task: _Task) -> None:
+    def _make(self, works: list[Work], start: Location | None = None) -> None:
+        """Make names whose content is in one frame, from `start` on, or which have none."""
         source = self._source
-        with ExitStack() as stack:
-            read = stack.enter_context(source.scan(task.start)) if task.start else source.read
-            if task.large:
-                # One at a time: its readers keep all cores busy, and the next one begins in the
-                # frame where it ended.
-                stack.enter_context(self._large)
+        with nullcontext(source.read) if start is None else source.scan(start) as read:
             means = self._means(read)
-            for work in task.works:
+            for work in works:
                 self._try(work.entry.path, self._names.make, work, means)
+
+    def _make_large(self, work: Work) -> None:
+        # One at a time: its readers keep all cores busy, and the next one begins in the frame
+        # where it ended.
+        with self._large:
+            self._make([work])
 
     def _means(self, read: Read | None = None) -> Means:
         directories: Directories | None = getattr(self._threads, "directories", None)
