@@ -74,7 +74,9 @@ class FileRow:
 class Changes:
     """What one transaction writes; all of it is durable when `Index.commit` returns, or none.
 
-    `chunks` never replaces a location that is there already: the first origin stays.
+    `chunks` never replaces a location that is there already: the first origin stays. What is
+    forgotten goes before anything is written: a chunk whose bytes are damaged can so be fetched
+    again, a snapshot whose file is lost be made again.
     """
 
     chunks: list[tuple[Digest, Location]] = field(default_factory=list)
@@ -85,10 +87,13 @@ class Changes:
     files: list[FileRow] = field(default_factory=list)
     pending_pages: list[tuple[str, Digest]] = field(default_factory=list)  # tier, page
     settled_tiers: list[str] = field(default_factory=list)  # whose pending pages are dropped first
+    forgotten_chunks: list[Digest] = field(default_factory=list)
+    forgotten_snapshots: list[SnapshotRow] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return any((self.chunks, self.segments, self.packs, self.recipes, self.snapshots,
-                    self.files, self.pending_pages, self.settled_tiers))  # fmt: skip
+                    self.files, self.pending_pages, self.settled_tiers, self.forgotten_chunks,
+                    self.forgotten_snapshots))  # fmt: skip
 
 
 class Index(Protocol):

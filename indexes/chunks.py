@@ -25,6 +25,12 @@ def decode(row: Row) -> tuple[Digest, Location]:
     return Digest(row[0]), Location(*VALUE.unpack(row[1]))
 
 
+def forget(update: Update, chunks: Iterable[Digest]) -> None:
+    """Remove the rows of `chunks`."""
+    for id_ in chunks:
+        update.delete(TABLE, id_)
+
+
 def put(update: Update, chunks: Iterable[tuple[Digest, Location]]) -> None:
     """Write the rows of `chunks` that have none yet."""
     pack = VALUE.pack

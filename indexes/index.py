@@ -112,6 +112,8 @@ class LmdbIndex:
         """Write all of `changes` in one transaction that is durable on return."""
 
         def work(update: Update) -> None:
+            chunk_table.forget(update, changes.forgotten_chunks)
+            snapshots.forget(update, changes.forgotten_snapshots)
             chunk_table.put(update, changes.chunks)
             packs.put_segments(update, changes.segments)
             packs.put_packs(update, changes.packs)

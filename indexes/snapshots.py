@@ -39,6 +39,12 @@ def _row(row: SnapshotRow) -> Row:
     return key, bytes([row.complete]) + row.tier.encode()
 
 
+def forget(update: Update, rows: Iterable[SnapshotRow]) -> None:
+    """Remove the rows of these snapshots."""
+    for row in rows:
+        update.delete(SNAPSHOTS, _row(row)[0])
+
+
 def pending_pages(view: View, tier: str) -> list[Digest]:
     """The pages that wait for the end of a scan of `tier`, in order of arrival."""
     rows = sorted(view.scan(PENDING, tier_key(tier)), key=lambda row: row[1])

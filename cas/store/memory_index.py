@@ -102,6 +102,10 @@ class MemoryIndex:
     def commit(self, changes: Changes) -> None:
         """Write all of `changes`; there is nothing it could be durable on."""
         with self._guard:
+            for forgotten in changes.forgotten_chunks:
+                self._chunks.pop(forgotten, None)
+            for lost in changes.forgotten_snapshots:
+                self._snapshots.pop(lost.id, None)
             for chunk, location in changes.chunks:
                 self._chunks.setdefault(chunk, location)
             for frame, number, place in changes.segments:

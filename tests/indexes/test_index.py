@@ -59,6 +59,30 @@ def test_a_chunk_keeps_its_first_location(index: Index) -> None:
     assert other == index.locate(digest(2))
 
 
+def test_what_is_forgotten_is_gone_and_can_come_again(index: Index) -> None:
+    index.commit(batch(0))
+    index.commit(batch(1))
+    old = batch(0)
+    lost = [chunk for chunk, _ in old.chunks[:10]]
+    index.commit(Changes(forgotten_chunks=lost, forgotten_snapshots=[snapshot_row(0)]))
+    assert [False] * 10 == index.held(lost)
+    assert all(index.held([chunk for chunk, _ in old.chunks[10:]]))
+    assert [snapshot_row(1)] == index.snapshots()
+    assert holds(index, 1)
+    index.commit(Changes(forgotten_chunks=lost))
+    elsewhere = [(chunk, Location(9, 9, 9, 9)) for chunk in (lost[0], old.chunks[20][0])]
+    index.commit(Changes(forgotten_chunks=[chunk for chunk, _ in elsewhere], chunks=elsewhere))
+    assert elsewhere == [(chunk, index.locate(chunk)) for chunk, _ in elsewhere]
+
+
+def test_a_forgotten_snapshot_of_a_long_name_is_gone(index: Index) -> None:
+    row = snapshot_row(3, "t" * 4000, complete=True)
+    index.commit(Changes(snapshots=[row]))
+    assert [row] == index.snapshots(row.tier)
+    index.commit(Changes(forgotten_snapshots=[row]))
+    assert [] == index.snapshots()
+
+
 def test_locations_keep_the_whole_range_of_their_numbers(index: Index) -> None:
     high = Location(2**64 - 2, 2**32 - 1, 2**32 - 1, 2**32 - 1)
     index.commit(Changes(chunks=[(digest(1), high)], segments=[(2**64 - 2, 0, place(1, 0))]))
