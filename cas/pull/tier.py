@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 from cas import __version__
 from cas.chunker import IDENTITY
-from cas.errors import PeerError, SourceError, TransportError
+from cas.entry import path_order
+from cas.errors import NotHeldError, PeerError, SourceError, TransportError
 from cas.ids import Digest
 from cas.interfaces import Changes, FileRow, SnapshotRow
 from cas.messages import (
@@ -41,11 +42,12 @@ from cas.pull.planner import Counts, Expected, PlannedPage, Planner, bitmap
 from cas.pull.receive import Assembler, Receiver, StoredSegment
 from cas.pull.state import Phase, TierState
 from cas.pull.tally import Tally
-from cas.snapshot import PageRef, Snapshot
+from cas.snapshot import PAGES_LIMIT, PageRef, Snapshot
 from cas.store.store import Store, enter_snapshot, page_ref
 from cas.store.writer import Writer, now_ms
 
 MISSES_LIMIT = 10_000  # that are kept to be listed
+OF_A_SCAN = (Page, Same, Recipes, Scanned, Missed)
 
 
 @dataclass(slots=True)
@@ -92,6 +94,8 @@ class TierPull:
         self._tally = Tally(state, lane.meter)
         self._base = _complete_base(store, tier.name)
         self._skipping = self._base is not None
+        self._numbers: set[int] = set()  # of the pages that came
+        self._ends: dict[int, bytes] = {}  # the last path of each page that was looked at
         self._expected: dict[int, Expected] = {}
         self._concluding = self._concluded = False
         self._done = asyncio.Event()
@@ -150,12 +154,16 @@ class TierPull:
             await self.handle(await self._lane.receive())
 
     async def handle(self, message: Message) -> None:
-        """Take one message of the agent in."""
+        """Take one message of the agent in. Raises PeerError for what does not belong here."""
+        if isinstance(message, OF_A_SCAN) and message.scan != self._number:
+            raise PeerError("the agent speaks of a scan that is not going on")
         if isinstance(message, Piece):
             await self._piece(message)
         elif isinstance(message, Page):
+            self._admit(message.number)
             await self._page(message.number, message.encoded)
         elif isinstance(message, Same):
+            self._admit(message.number)
             await self._same(message)
         elif isinstance(message, Recipes):
             planned = await self._keeper.do(self._planner.recipes, message.encoded)
@@ -184,8 +192,17 @@ class TierPull:
         for number in [n for n, expected in self._expected.items() if not expected.left]:
             del self._expected[number]
 
+    def _admit(self, number: int) -> None:
+        scanned = self.round.scanned
+        if number in self._numbers or number >= (scanned.pages if scanned else PAGES_LIMIT):
+            raise PeerError(f"page {number} of a scan came twice, or is one too many")
+        self._numbers.add(number)
+
     async def _page(self, number: int, encoded: bytes) -> None:
         await self._stop_skipping()
+        await self._plan(number, encoded)
+
+    async def _plan(self, number: int, encoded: bytes) -> None:
         planned, ask = await self._keeper.do(self._planner.page, number, encoded)
         for at in range(0, len(ask), LOOK_AT_ONCE):
             await self._lane.send(Look(self._number, ask[at : at + LOOK_AT_ONCE]))
@@ -201,8 +218,11 @@ class TierPull:
                 self.round.pages[number] = ref
                 self._count()
                 return
-        await self._stop_skipping()
-        await self._page(number, await self._keeper.do(self._store.reader.object, message.page))
+        try:
+            encoded = await self._keeper.do(self._store.reader.object, message.page)
+        except NotHeldError:
+            raise PeerError("the agent takes a page for known here that is not") from None
+        await self._page(number, encoded)
 
     async def _stop_skipping(self) -> None:
         """The tier has changed: look at the pages that were passed over so far."""
@@ -211,13 +231,11 @@ class TierPull:
         self._skipping = False
         passed, self.round.pages = self.round.pages, {}
         for number, ref in passed.items():
-            encoded = await self._keeper.do(self._store.reader.object, ref.id)
-            planned, _ = await self._keeper.do(self._planner.page, number, encoded)
-            if planned is not None:
-                await self._take(planned)
+            await self._plan(number, await self._keeper.do(self._store.reader.object, ref.id))
 
     async def _take(self, page: PlannedPage) -> None:
         self.round.pages[page.number] = page_ref(page.id, page.entries)
+        self._ends[page.number] = page.entries[-1].path
         if page.expected is not None and self._writer is not None:
             self._expected[page.number] = page.expected
             await self._lane.send(Want(self._number, page.number, bitmap(page.expected.indexes)))
@@ -257,6 +275,8 @@ class TierPull:
             del self._expected[message.number]
 
     async def _scanned(self, message: Scanned) -> None:
+        if self.round.scanned is not None or max(self._numbers, default=-1) >= message.pages:
+            raise PeerError("the agent ended a scan twice, or too early")
         if self._skipping and message.pages != len(self.round.pages):
             await self._stop_skipping()
         if self._base is not None and message.pages != len(self._base.pages):
@@ -290,6 +310,9 @@ class TierPull:
     def _enter_snapshot(self, scanned: Scanned) -> None:
         """Write the tier's snapshot; in the store thread, all its pages being durable."""
         pages = tuple(self.round.pages[number] for number in range(scanned.pages))
+        for number, end in self._ends.items():
+            if number + 1 < len(pages) and path_order(end) >= path_order(pages[number + 1].first):
+                raise PeerError("the pages of a scan are not in path order")
         snapshot = Snapshot(
             self._tier.name,
             self._tier.source,

@@ -1,0 +1,122 @@
+"""A far end that breaks the protocol: the sync ends with one clear error, within memory, and the
+store is as good as before. The other way round too: a client that asks an agent for nonsense."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cas.errors import FormatError, PeerError
+from cas.ids import digest_of
+from cas.messages import (
+    Message,
+    Missed,
+    Page,
+    Recipes,
+    Same,
+    Want,
+)
+from cas.recipe import Recipe, encode_recipe
+from tests.pull.scripted import (
+    Peer,
+    Script,
+    file,
+    indexes,
+    page,
+    run_scripts,
+    scanned,
+    serve_wants,
+)
+from tests.pull.world import World
+
+A, B, C = b"content of a", b"content of b", b"content of c"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def saying(*messages: Message) -> Script:
+    """An agent that says this after the order to scan, and then waits."""
+
+    async def script(peer: Peer) -> None:
+        await peer.greet()
+        await peer.send(*messages)
+        await peer.until_gone()
+
+    return script
+
+
+def still_good(world: World) -> bool:
+    """Whether an honest sync works, and all that the store names can be read."""
+    (world.source / "x").write_bytes(b"an honest file")
+    world.sync(world.tier("one"))
+    store = world.open()
+    for chunk, _ in world.index.chunks():
+        store.reader.chunk(chunk)
+    for row in store.snapshots():
+        list(store.entries(store.snapshot(row.id)))
+    store.reader.close()
+    return world.on_disk() == world.content("one")
+
+
+def test_an_honest_script_is_believed(world: World) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.greet()
+        await peer.send(page(0, file(b"a", A), file(b"b", B)), page(1, file(b"c", C)), scanned(2))
+        await serve_wants(peer, {0: [A, B], 1: [C]}, 2)
+        await peer.until_gone()
+
+    (tier,) = run_scripts(world, script).tiers
+    assert tier.complete
+    assert tier.fetched == tier.to_fetch == tier.unique == len(A + B + C)
+    assert {b"/a": A, b"/b": B, b"/c": C} == world.content("one")
+
+
+PAGE_A = page(0, file(b"a", A))
+OTHER = page(0, file(b"b", B))
+
+WRONG_SCANS: dict[str, tuple[Message, ...]] = {
+    "the same page twice": (PAGE_A, PAGE_A, scanned(1)),
+    "two pages of one number": (PAGE_A, OTHER, scanned(1)),
+    "a page for one that was the same": (Same(1, 0, digest_of(PAGE_A.encoded)), PAGE_A),
+    "a page that is missing": (PAGE_A, page(2, file(b"c", C)), scanned(2)),
+    "fewer pages than came": (PAGE_A, page(1, file(b"b", B)), scanned(1)),
+    "a page of a huge number": (page(2**32 - 1, file(b"a", A)), scanned(1)),
+    "a page after the end": (PAGE_A, scanned(1), page(1, file(b"b", B))),
+    "an end twice": (scanned(1), scanned(1)),
+    "pages in no order": (page(0, file(b"b", B)), page(1, file(b"a", A)), scanned(2)),
+    "pages that overlap": (
+        page(0, file(b"a", A), file(b"c", C)), page(1, file(b"b", B)), scanned(2),
+    ),
+    "one page under two numbers": (PAGE_A, page(1, file(b"a", A)), scanned(2)),
+    "a page of another scan": (page(0, file(b"a", A), scan=2), scanned(1)),
+    "the end of another scan": (PAGE_A, scanned(1, scan=7)),
+    "a page that is none": (Page(1, 0, b"CASg\x01\x90"), scanned(1)),
+    "a known page that is not": (Same(1, 0, digest_of(b"never sent")),),
+    "recipes nobody asked for": (Recipes(1, (encode_recipe(Recipe(
+        1, digest_of(b"x"), (digest_of(b"x"),), (1,))),)),),
+    "misses of a page that never came": (Missed(1, 3, ((0, "gone"),)),),
+    "misses of what was not wanted": (PAGE_A, Missed(1, 0, ((5, "gone"),))),
+    "a miss twice": (page(0, file(b"a", A), file(b"b", B)), Missed(1, 0, ((0, ""), (0, "")))),
+    "misses of another scan": (PAGE_A, Missed(2, 0, ((0, "gone"),))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("messages", WRONG_SCANS.values(), ids=WRONG_SCANS)
+def test_a_wrong_scan_ends_the_sync_and_harms_nothing(
+    world: World, messages: tuple[Message, ...]
+) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.greet()
+        await peer.send(*messages)
+        while True:  # whatever is wanted after all is had
+            want = await peer.get(Want)
+            await peer.send(Missed(1, want.number, tuple((i, "") for i in indexes(want))))
+
+    with pytest.raises((PeerError, FormatError)):
+        run_scripts(world, script)
+    assert not any(row.complete for row in world.index.snapshots())
+    assert still_good(world)
