@@ -22,7 +22,11 @@ from cas.segment import SegmentHead, decode_segment
 from cas.store.writer import Writer
 
 ASSEMBLING_LIMIT = 256 * 2**20  # bytes of segments that are not whole yet
+PARTIAL_LIMIT = 1024  # segments that are not whole yet
+PIECES_LIMIT = 4096  # of one segment
 EARLY_LIMIT = 64  # segments of a frame that may be here before one that must come first
+EARLY_SIZE_LIMIT = 128 * 2**20  # bytes of such segments of all frames
+FRAMES_LIMIT = 8  # that are coming in at a time: each has a window of up to 32 MiB
 
 SegmentKey = tuple[int, int]
 
@@ -47,12 +51,14 @@ class Assembler:
         partial = self._partial.get(key)
         if partial is None:
             self._size += piece.total
-            if self._size > ASSEMBLING_LIMIT:
+            if self._size > ASSEMBLING_LIMIT or len(self._partial) >= PARTIAL_LIMIT:
                 raise LimitError("the agent began too many segments at once")
             partial = self._partial[key] = _Partial(bytearray(piece.total))
         if piece.total != len(partial.data):
             raise PeerError("two pieces of one segment differ in its size")
         if piece.offset not in partial.offsets:
+            if len(partial.offsets) >= PIECES_LIMIT:
+                raise LimitError("the agent sent a segment in too many pieces")
             partial.offsets.add(piece.offset)
             partial.have += len(piece.data)
             partial.data[piece.offset : piece.offset + len(piece.data)] = piece.data
@@ -99,6 +105,7 @@ class Receiver:
         self._writer = writer
         self._frames: dict[int, _Frame] = {}
         self._ended: set[int] = set()
+        self._early_size = 0
 
     def store(self, key: SegmentKey, data: bytes, awaiting: Awaiting) -> list[StoredSegment]:
         """Store a segment and those that were waiting for it. Raises PeerError, FormatError when
@@ -107,14 +114,16 @@ class Receiver:
             return []
         frame = self._frames.get(key[0])
         if frame is None:
-            frame = self._frames[key[0]] = _Frame(self._writer.begin_frame())
-        if key[1] < frame.due:
+            frame = self._begin(key[0])
+        if key[1] < frame.due or key[1] in frame.early:
             return []
         frame.early[key[1]] = data
-        if len(frame.early) > EARLY_LIMIT:
-            raise LimitError("the agent sent a frame's segments too far out of order")
+        self._early_size += len(data)
+        if len(frame.early) > EARLY_LIMIT or self._early_size > EARLY_SIZE_LIMIT:
+            raise LimitError("the agent sent segments too far out of order")
         stored = []
         while (ready := frame.early.pop(frame.due, None)) is not None:
+            self._early_size -= len(ready)
             stored.append(self._store((key[0], frame.due), frame, ready, awaiting))
             frame.due += 1
         return stored
@@ -124,6 +133,12 @@ class Receiver:
         for frame in self._frames.values():
             self._writer.end_frame(frame.stored_as)
         self._frames.clear()
+
+    def _begin(self, number: int) -> _Frame:
+        if len(self._frames) >= FRAMES_LIMIT:
+            raise LimitError("the agent began too many frames at once")
+        frame = self._frames[number] = _Frame(self._writer.begin_frame())
+        return frame
 
     def _store(
         self, key: SegmentKey, frame: _Frame, data: bytes, awaiting: Awaiting
@@ -138,6 +153,8 @@ class Receiver:
         else:
             plain = payload
         _check_chunks(plain, ids, lengths)
+        if head.last and frame.early:
+            raise PeerError("a segment follows the last one of its frame")
         segment = Segment(
             frame.stored_as,
             key[1],

@@ -3,20 +3,24 @@ store is as good as before. The other way round too: a client that asks an agent
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cas.errors import FormatError, PeerError
+from cas.errors import CasError, FormatError, LimitError, PeerError, TransportError
+from cas.frame import Codec
 from cas.ids import digest_of
 from cas.messages import (
     Message,
     Missed,
     Page,
+    Piece,
     Recipes,
     Same,
     Want,
 )
+from cas.pull import receive
 from cas.recipe import Recipe, encode_recipe
 from tests.pull.scripted import (
     Peer,
@@ -26,6 +30,7 @@ from tests.pull.scripted import (
     page,
     run_scripts,
     scanned,
+    segment,
     serve_wants,
 )
 from tests.pull.world import World
@@ -44,6 +49,20 @@ def saying(*messages: Message) -> Script:
     async def script(peer: Peer) -> None:
         await peer.greet()
         await peer.send(*messages)
+        await peer.until_gone()
+
+    return script
+
+
+def giving(*segments: list[Piece]) -> Script:
+    """An agent with a page of files a, b, c that answers the want of it with these."""
+
+    async def script(peer: Peer) -> None:
+        await peer.greet()
+        await peer.send(page(0, file(b"a", A), file(b"b", B), file(b"c", C)), scanned(1))
+        await peer.get(Want)
+        for pieces in segments:
+            await peer.send(*pieces)
         await peer.until_gone()
 
     return script
@@ -120,3 +139,74 @@ def test_a_wrong_scan_ends_the_sync_and_harms_nothing(
         run_scripts(world, script)
     assert not any(row.complete for row in world.index.snapshots())
     assert still_good(world)
+
+
+def _run(first: int, count: int = 1, scan: int = 1, page: int = 0) -> tuple[int, int, int, int]:
+    return scan, page, first, count
+
+
+WRONG_SEGMENTS: dict[str, list[list[Piece]]] = {
+    "no chunks": [segment((1, 0), [A], [])],
+    "another scan": [segment((1, 0), [A], [_run(0, scan=2)])],
+    "another page": [segment((1, 0), [A], [_run(0, page=1)])],
+    "a chunk twice": [segment((1, 0), [A, A], [_run(0), _run(0)])],
+    "runs that overlap": [segment((1, 0), [A, B, B, C], [_run(0, 2), _run(1, 2)])],
+    "more than was wanted": [segment((1, 0), [A, B, C, C], [_run(0, 4)])],
+    "four billion chunks": [segment((1, 0), [A], [_run(0, 2**32 - 1)])],
+    "chunks past the last": [segment((1, 0), [A], [_run(3)])],
+    "other content": [segment((1, 0), [B], [_run(0)])],
+    "too little": [segment((1, 0), [A], [_run(0)], payload=A[:-1])],
+    "too much": [segment((1, 0), [A], [_run(0)], payload=A + b"!")],
+    "no zstd": [segment((1, 0), [A], [_run(0)], codec=Codec.ZSTD)],
+    "a segment again": [
+        segment((1, 0), [A], [_run(0)]), segment((2, 0), [A], [_run(0)]),
+    ],
+    "a segment after the last": [
+        segment((1, 1), [B], [_run(1)]), segment((1, 0), [A], [_run(0)], last=True),
+    ],
+    "numbers that jump": [segment((1, number), [A], [_run(0)]) for number in range(1, 70)],
+    "frames that never begin": [segment((2**64 - n, 1), [A], [_run(0)]) for n in range(1, 70)],
+    "no head": [[Piece(1, 0, 0, 3, b"abc")]],
+    "a long head": [[Piece(1, 0, 0, 8, b"\xff\xff\xff\xff    ")]],
+    "two sizes": [[Piece(1, 0, 0, 100, b"abc"), Piece(1, 0, 3, 99, b"abc")]],
+    "pieces that overlap": [[Piece(1, 0, 0, 4, b"abc"), Piece(1, 0, 1, 4, b"b")]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("segments", WRONG_SEGMENTS.values(), ids=WRONG_SEGMENTS)
+def test_a_wrong_segment_ends_the_sync_and_none_of_it_is_kept(
+    world: World, segments: list[list[Piece]]
+) -> None:
+    with pytest.raises(CasError) as caught:
+        run_scripts(world, giving(*segments))
+    assert not isinstance(caught.value, TransportError)
+    held = [chunk for chunk in map(digest_of, (B, C)) if world.index.locate(chunk)]
+    assert held in ([], [digest_of(B)])
+    assert still_good(world)
+
+
+def test_what_waits_for_its_turn_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receive, "EARLY_SIZE_LIMIT", 1_000_000)
+    segments = [segment((1, number), [bytes(300_000)], [_run(0)]) for number in range(1, 6)]
+    with pytest.raises(LimitError):
+        run_scripts(world, giving(*segments))
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        lambda n: Piece(1, n, 0, 17 * 2**20, b"x"),
+        lambda n: Piece(n, 0, 0, 2, b"x"),
+        lambda n: Piece(1, 0, n, 17 * 2**20, b"x"),
+    ],
+    ids=["large segments", "many segments", "small pieces"],
+)
+def test_what_is_put_together_is_bounded(piece: Callable[[int], Piece]) -> None:
+    with pytest.raises(LimitError):
+        _put_together(piece)
+
+
+def _put_together(piece: Callable[[int], Piece]) -> None:
+    assembler = receive.Assembler()
+    for number in range(10_000):
+        assembler.add(piece(number))
