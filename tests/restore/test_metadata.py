@@ -213,9 +213,8 @@ def as_nobody(work: Callable[[], None]) -> str:
 def open_place(tmp_path: Path) -> Path:
     """Where nobody may write, and get to."""
     for place in (tmp_path, *tmp_path.parents):
-        if place == Path(tempfile.gettempdir()):
-            break
-        place.chmod(0o755)
+        if Path(tempfile.gettempdir()) in place.parents:
+            place.chmod(0o755)
     place = tmp_path / "open"
     place.mkdir()
     os.chown(place, NOBODY, NOBODY)
