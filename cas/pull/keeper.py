@@ -9,7 +9,6 @@ durable; one commit takes all that has gathered since the last. Only after it ar
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -65,9 +64,15 @@ class Keeper:
 
     async def keep_committing(self) -> None:
         """Commit whenever segments were stored, and now and then for pages; until cancelled."""
+        loop = asyncio.get_running_loop()
         while True:
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._urgent.wait(), IDLE_COMMIT_SECONDS)
+            # Not by `asyncio.wait_for`: before Python 3.12 it forgets that it was cancelled when
+            # that happens as the event comes.
+            idle = loop.call_later(IDLE_COMMIT_SECONDS, self._urgent.set)
+            try:
+                await self._urgent.wait()
+            finally:
+                idle.cancel()
             self._urgent.clear()
             await self.commit()
 

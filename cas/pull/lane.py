@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 from cas import __version__
 from cas.chunker import IDENTITY
@@ -15,6 +17,9 @@ from cas.transport.base import Dialer, Transport
 
 GREETING_SECONDS = 60.0
 SILENCE_SECONDS = 120.0
+HEARD_SIZE = 64 * 1024  # bytes that count as having heard something: no heartbeats add up to it
+
+T = TypeVar("T")
 
 
 class Lane:
@@ -24,36 +29,64 @@ class Lane:
         self.transport = transport
         self.name = name
         self.meter = WireMeter(transport)
-        self._heard = time.monotonic()
         self.peer = Hello(0, "", "", ())
         self._session = Session(Role.CLIENT)
+        self._coming: asyncio.Future[bytes] | None = None
+        self._waited = 0.0  # seconds in which we waited and heard nothing
+        self._came = 0  # bytes since something was heard
 
     async def send(self, message: Message) -> None:
-        """Send one message; raises TransportError."""
+        """Send one message; raises TransportError, also when the far end does not read."""
         if not isinstance(message, Beat):
-            self._heard = time.monotonic()  # an answer is due from now on
-        await self.transport.send(self._session.send(message))
+            self._waited = 0.0  # an answer is due from now on
+        sending = asyncio.ensure_future(self.transport.send(self._session.send(message)))
+        try:
+            while not sending.done():
+                before = self.transport.bytes_out
+                await asyncio.wait((sending,), timeout=SILENCE_SECONDS)
+                if not sending.done() and self.transport.bytes_out == before:
+                    raise TransportError("nothing was taken for two minutes", where=self.name)
+            sending.result()
+        finally:
+            await _give_up(sending)
 
     async def receive(self) -> Message:
-        """The next message; raises TransportError when the lane has ended or fallen silent.
+        """The next message; raises TransportError when the lane has ended or fallen silent. May be
+        cancelled at any moment: what had come is there the next time.
 
         A heartbeat alone does not count: an agent that only says it lives brings nothing.
         """
         while (message := self._session.next_message()) is None:
             if self._session.state is State.CLOSED:
                 raise TransportError("the agent has ended", where=self.name)
-            left = self._heard + SILENCE_SECONDS - time.monotonic()
-            try:
-                data = await asyncio.wait_for(self.transport.receive(), left)
-            except asyncio.TimeoutError:
-                raise TransportError("nothing has come for two minutes", where=self.name) from None
-            self._session.receive(data)
+            self._session.receive(await self._bytes())
         if not isinstance(message, Beat):
-            self._heard = time.monotonic()
+            self._waited = 0.0
         return message
+
+    async def _bytes(self) -> bytes:
+        """The next bytes. Not by `asyncio.wait_for`: before Python 3.12 it forgets that it was
+        cancelled when that happens as they come."""
+        if self._coming is None:
+            self._coming = asyncio.ensure_future(self.transport.receive())
+        left, began = SILENCE_SECONDS - self._waited, time.monotonic()
+        if left > 0:
+            await asyncio.wait((self._coming,), timeout=left)
+        self._waited += time.monotonic() - began
+        if left <= 0 or not self._coming.done():
+            raise TransportError("nothing has come for two minutes", where=self.name)
+        coming, self._coming = self._coming, None
+        data = coming.result()
+        self._came += len(data)
+        if self._came >= HEARD_SIZE:  # a large message on a slow link
+            self._waited, self._came = 0.0, 0
+        return data
 
     async def close(self) -> None:
         """End the lane."""
+        if self._coming is not None:
+            coming, self._coming = self._coming, None
+            await _give_up(coming)
         await self.transport.close()
 
     async def greet(self) -> None:
@@ -84,7 +117,7 @@ async def open_lane(dialer: Dialer) -> Lane:
     transport = await dialer.connect()
     lane = Lane(transport, dialer.name)
     try:
-        await asyncio.wait_for(lane.greet(), GREETING_SECONDS)
+        await _within(GREETING_SECONDS, lane.greet())
     except asyncio.TimeoutError:
         await lane.close()
         raise lane.explain(
@@ -97,6 +130,23 @@ async def open_lane(dialer: Dialer) -> Lane:
         await lane.close()
         raise
     return lane
+
+
+async def _within(seconds: float, work: Coroutine[Any, Any, T]) -> T:
+    """What `work` returns; raises asyncio.TimeoutError. See `Lane._bytes`."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait((task,), timeout=seconds)
+        if not task.done():
+            raise asyncio.TimeoutError
+        return task.result()
+    finally:
+        await _give_up(task)
+
+
+async def _give_up(task: asyncio.Future[T]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 def _check(hello: Hello, name: str) -> None:
