@@ -54,9 +54,10 @@ class OpenPacks:
             ) from error
 
     def close(self) -> None:
-        """Let go of all descriptors; reading opens them again."""
+        """Let go of all descriptors, and of what the index said; reading asks again."""
         with self._lock:
             self._open.clear()
+            self._rows = {}
 
     def _descriptor(self, pack: int) -> Descriptor:
         with self._lock:

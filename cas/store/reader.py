@@ -111,11 +111,12 @@ class PackReader:
         return FrameScan(start.frame, places, decoder, self._payload, self._where, self.read)
 
     def close(self) -> None:
-        """Let go of files and memory; reading takes them again."""
-        with self._lock:
-            self._parked.clear()
+        """Let go of files and memory, and of what the index said; reading asks again."""
         self._packs.close()
         self._frames.clear()
+        with self._lock:
+            self._parked.clear()
+            self._places.clear()
 
     def _decode(self, location: Location, places: dict[int, SegmentPlace]) -> bytes:
         compressed = [step for step in places.items() if step[1].codec is Codec.ZSTD]

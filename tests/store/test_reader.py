@@ -275,3 +275,19 @@ def test_what_is_kept_stays_within_its_memory(store: BuiltStore) -> None:
             sizes = [len(kept.get(f, n) or b"") for f in places for n in places[f]]
             assert 0 < sum(sizes) <= memory
     assert sum(map(len, held.values())) > memory
+
+
+def test_after_a_close_the_index_is_asked_again(store: BuiltStore) -> None:
+    """As when packs have been rewritten and a number stands for another one now."""
+    first = store.chunk(text(1))
+    store.flush()
+    assert text(1) == store.reader.chunk(first)
+    second = store.chunk(text(2))
+    store.flush()
+    rows, places, located = store.index.rows, store.index.places, store.index.located
+    rows[0] = rows.pop(1)
+    place = places.pop(located[second].frame)[0]
+    places[0] = {0: replace(place, pack=0)}
+    located[second] = replace(located[second], frame=0)
+    store.reader.close()
+    assert text(2) == store.reader.chunk(second)
