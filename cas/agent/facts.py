@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import platform
 import pwd
-import socket
 from pathlib import Path
 
 from cas import _native
@@ -25,12 +24,13 @@ UNKNOWN = "unknown"
 
 def agent_facts() -> list[tuple[str, str]]:
     """(name, text) pairs that describe this machine and this process, names in a fixed order."""
+    system = os.uname()  # not platform.platform(), which runs a program and reads the interpreter
     facts = {
-        "host": socket.gethostname(),
+        "host": system.nodename,
         "user": _user(),
         "python": platform.python_version(),
-        "platform": platform.platform(terse=True),
-        "machine": platform.machine(),
+        "platform": f"{system.sysname} {system.release}",
+        "machine": system.machine,
         "cpus": str(len(os.sched_getaffinity(0))),
         "load": _load(),
         "chunking": PURE_PYTHON if is_pure_python() else COMPILED,
