@@ -36,30 +36,18 @@ def command(roots: tuple[str, ...]) -> int:
     import asyncio
 
     from cas.agent.serve import serve
-    from cas.transport.pipes import PipeTransport
+    from cas.transport.pipes import standard_streams
     from cli.wiring import scan_cache
 
     allowed = [os.fsencode(os.path.abspath(os.path.expanduser(root))) for root in roots]
-    read_fd, write_fd = _take_standard_streams()
 
     async def run() -> None:
+        client = standard_streams()
         cache = scan_cache()
         try:
-            await serve(PipeTransport(read_fd, write_fd, "the client"), cache, allowed or None)
+            await serve(client, cache, allowed or None)
         finally:
             cache.close()
 
     asyncio.run(run())
     return EXIT_DONE
-
-
-def _take_standard_streams() -> tuple[int, int]:
-    """Descriptors of our own for them; what anything else prints goes to standard error, since
-    one stray line would break the protocol."""
-    sys.stdout.flush()
-    read_fd, write_fd = os.dup(0), os.dup(1)
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
-    os.dup2(2, 1)
-    return read_fd, write_fd
