@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cas.agent.content import ContentReader, FileState
@@ -87,6 +87,14 @@ class EntryMaker:
         """The identity that goes with a status."""
         stable = self._mounts.has_stable_inodes(status.st_dev)
         return identity(status, stable_inodes=stable)
+
+    def identities(self, items: Sequence[Item]) -> list[bytes]:
+        """The identity of each of `items`."""
+        stable = {
+            device: self._mounts.has_stable_inodes(device)
+            for device in {status.st_dev for _, status in items}
+        }
+        return [identity(status, stable_inodes=stable[status.st_dev]) for _, status in items]
 
     def _wrong(self, problem: Problem) -> None:
         self._sound = False

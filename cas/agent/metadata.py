@@ -11,6 +11,7 @@ import struct
 import sys
 from collections.abc import Callable
 from functools import lru_cache
+from operator import attrgetter
 from typing import TypeAlias
 
 from cas.agent.reasons import REFUSED
@@ -35,7 +36,10 @@ KINDS = {
 _NONE_HERE = (errno.ENOTSUP, errno.ENODATA, errno.ENOSYS, *REFUSED)
 _DESCRIPTORS = b"/proc/self/fd" if os.path.isdir("/proc/self/fd") else b""
 
-_IDENTITY = struct.Struct("<IIIQqqQI").pack
+_NUMBERS = attrgetter(
+    "st_mode", "st_uid", "st_gid", "st_size", "st_mtime_ns", "st_ctime_ns", "st_nlink"
+)
+_IDENTITY = struct.Struct("<IIIQqqIQ").pack
 _LINK = struct.Struct("<QQ").pack
 
 
@@ -81,20 +85,12 @@ def identity(status: os.stat_result, *, stable_inodes: bool = True) -> bytes:
     """
     number = status.st_ino if stable_inodes else 0
     try:
-        value = _IDENTITY(
-            status.st_mode,
-            status.st_uid,
-            status.st_gid,
-            status.st_size,
-            status.st_mtime_ns,
-            status.st_ctime_ns,
-            number,
-            status.st_nlink,
-        )
+        value = _IDENTITY(*_NUMBERS(status), number)
     except struct.error:  # a time that 64 bits do not hold
-        times = status.st_mtime_ns, status.st_ctime_ns
-        value = repr((tuple(status), times, number)).encode()
-    return value + link_id(status) if is_linked(status) else value
+        value = repr((*_NUMBERS(status), number)).encode()
+    if status.st_nlink > 1 and is_linked(status):
+        return value + link_id(status)
+    return value
 
 
 def is_linked(status: os.stat_result) -> bool:

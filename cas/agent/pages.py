@@ -7,7 +7,7 @@ with the same identities (`signature`), so that nothing of it need be looked at 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cas import wire
@@ -57,10 +57,12 @@ def make_page(entries: list[Entry]) -> ScannedPage:
     )
 
 
-def signature(items: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """One value for paths and their identities, in order."""
+def signature(paths: Sequence[bytes], identities: Iterable[bytes]) -> bytes:
+    """One value for names and what they are, in order."""
     # No path has a zero byte, and an identity begins with what says how long it is.
-    return hashlib.sha256(b"".join([b"%b\0%b" % item for item in items])).digest()
+    return hashlib.sha256(
+        b"%d\0%b\0%b" % (len(paths), b"\0".join(paths), b"".join(identities))
+    ).digest()
 
 
 def encode_kept(kept: KeptPage) -> bytes:

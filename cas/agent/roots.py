@@ -28,9 +28,10 @@ from cas.errors import SourceError
 
 _PLACE_ONLY: int = getattr(os, "O_PATH", os.O_RDONLY)  # Linux: needs no right to read
 _DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW | _PLACE_ONLY
-_LISTED = os.O_DIRECTORY | os.O_RDONLY
+_LISTED = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_RDONLY
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _NO_ATIME: int = getattr(os, "O_NOATIME", 0)
+_SEARCHED_BY_ALL = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 _OPEN_DIRECTORIES = 64  # of one opener; deeper trees cost reopening, not descriptors
 
 
@@ -178,11 +179,24 @@ class Opener:
         return os.stat(name, dir_fd=fd, follow_symlinks=False)
 
     def names(self, path: bytes, status: os.stat_result) -> list[str]:
-        """The names in the directory `path`, as the operating system gives them. Raises OSError."""
+        """The names in the directory `path`, as the operating system gives them; `directory` then
+        has it open. Raises OSError, also when they are known but none may be looked up."""
+        if path not in self._open and self._guard.place(path) is None:
+            above, _, name = path.rpartition(b"/")
+            fd = self._keep(path, _open_quietly(name, _LISTED, self.directory(above), status))
+            if status.st_mode & _SEARCHED_BY_ALL != _SEARCHED_BY_ALL:
+                os.close(os.open(b".", _DIRECTORY, dir_fd=fd))
+            return os.listdir(fd)
         fd = _open_quietly(b".", _LISTED, self.directory(path), status)
         try:
             return os.listdir(fd)
         finally:
+            os.close(fd)
+
+    def forget(self, path: bytes) -> None:
+        """Close the directory `path`, if it is open: it is not needed any more."""
+        fd = self._open.pop(path, None)
+        if fd is not None:
             os.close(fd)
 
     def regular_file(self, path: bytes) -> tuple[int, os.stat_result]:

@@ -14,10 +14,8 @@ All pages go to the spool, and all recipes that they name.
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from threading import Event
 
 from cas import wire
@@ -117,7 +115,7 @@ class Scanner:
         items = self._ahead.peek(count + 1 if kept.ended_scan else count)
         if len(items) != count:
             return None
-        signed = signature([(path, maker.identity(status)) for path, status in items])
+        signed = signature([path for path, _ in items], maker.identities(items))
         if signed != kept.signature or not self._memory.recall_recipes(kept.recipes):
             return None
         self._ahead.drop(count)
@@ -126,7 +124,7 @@ class Scanner:
 
     def _new_page(self, maker: EntryMaker) -> ScannedPage | None:
         entries: list[Entry] = []
-        signed: list[tuple[bytes, bytes]] = []
+        identities: list[bytes] = []
         paginator = Paginator()
         sound, ended = True, False
         is_above: bool | None = None
@@ -144,7 +142,7 @@ class Scanner:
                 sound &= made.sound
                 if made.entry is not None:
                     entries.append(made.entry)
-                    signed.append((path, made.identity))
+                    identities.append(made.identity)
                     if ended := paginator.ends_after(made.entry):
                         break
         if not entries:
@@ -152,7 +150,8 @@ class Scanner:
         page = make_page(entries)
         if sound:
             recipes = [part for entry in entries if entry.content for part in entry.content.parts]
-            kept = KeptPage(page, signature(signed), not ended, tuple(recipes))
+            signed = signature([entry.path for entry in entries], identities)
+            kept = KeptPage(page, signed, not ended, tuple(recipes))
             self._memory.keep_page(kept)
         return page
 
@@ -185,22 +184,25 @@ def _implied(entry: Entry) -> Entry:
 class _Ahead:
     """The walk's names, some of them before their turn."""
 
-    def __init__(self, names: Generator[Item, None, None]) -> None:
-        self._names = names
-        self._held: deque[Item] = deque()
+    def __init__(self, batches: Generator[list[Item], None, None]) -> None:
+        self._batches = batches
+        self._held: list[Item] = []
+        self._passed = 0  # of those held
 
     def peek(self, count: int) -> list[Item]:
         """The next `count`, or as many as there are."""
-        missing = count - len(self._held)
-        if missing > 0:
-            self._held.extend(islice(self._names, missing))
-        return list(islice(self._held, count))
+        end = self._passed + count
+        if end > len(self._held):
+            del self._held[: self._passed]
+            self._passed, end = 0, count
+            while len(self._held) < count and (batch := next(self._batches, None)) is not None:
+                self._held += batch
+        return self._held[self._passed : end]
 
     def drop(self, count: int) -> None:
         """Pass over the next `count`, which have been seen."""
-        for _ in range(count):
-            self._held.popleft()
+        self._passed += count
 
     def close(self) -> None:
         """End the walk."""
-        self._names.close()
+        self._batches.close()

@@ -3,7 +3,9 @@ directories.
 
 The walk keeps a stack of directories, each with the names it still has to look at, so the depth
 of a tree is limited by the length of a path only. Names are looked at one by one, as late as
-possible: a directory of a million names costs the memory of their names.
+possible, and given out in batches of `BATCH`: a directory of a million names costs the memory of
+their names. (In batches, since a scan in which nothing changed does little else than this walk,
+and to hand each name up by itself takes as long as to look at it.)
 
 - The directories above a root are listed too, so that a restore can make them as they were.
 - Roots may lie within each other: their walks are merged, and each name comes once. A name is in
@@ -21,6 +23,7 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
+from itertools import chain, islice
 from typing import Protocol, TypeAlias
 
 from cas.agent.mounts import Mounts
@@ -32,6 +35,8 @@ from cas.ignore import Decision
 
 Item: TypeAlias = tuple[bytes, os.stat_result]
 Report: TypeAlias = Callable[[Problem], None]
+
+BATCH = 256
 
 _ENCODING = sys.getfilesystemencoding()
 _ERRORS = sys.getfilesystemencodeerrors()
@@ -81,17 +86,15 @@ def paths_above(roots: Sequence[Root]) -> frozenset[bytes]:
 
 def walk(
     guard: RootGuard, roots: Sequence[Root], rules: Rules, mounts: Mounts, report: Report
-) -> Generator[Item, None, None]:
-    """Each name below and above admitted `roots` with its status, in path order, once. `report` is
-    told of what cannot be looked at."""
+) -> Generator[list[Item], None, None]:
+    """Each name below and above admitted `roots` with its status, in path order, once, some of
+    them at a time. `report` is told of what cannot be looked at."""
     seen: set[bytes] = set()
     for group in _groups(roots):
         # The innermost comes first: what it says of a name counts.
-        streams = [_Walk(guard, root, rules, mounts, report).items() for root in reversed(group)]
-        items = streams[0] if len(streams) == 1 else _merged(streams)
-        for item in items:
-            if item[0] not in seen:
-                yield item
+        walks = [_Walk(guard, root, rules, mounts, report).batches() for root in reversed(group)]
+        for batch in walks[0] if len(walks) == 1 else _merged(walks):
+            yield [item for item in batch if item[0] not in seen] if seen else batch
         seen.update(group[0].ancestors)
 
 
@@ -111,9 +114,16 @@ def _is_within(path: bytes, outer: bytes) -> bool:
     return not outer or path == outer or path.startswith(outer + b"/")
 
 
-def _merged(streams: list[Iterator[Item]]) -> Iterator[Item]:
+def _merged(walks: list[Iterator[list[Item]]]) -> Iterator[list[Item]]:
+    streams = [chain.from_iterable(batches) for batches in walks]
+    items = _once(merge(*streams, key=lambda item: path_order(item[0])))
+    while batch := list(islice(items, BATCH)):
+        yield batch
+
+
+def _once(items: Iterable[Item]) -> Iterator[Item]:
     last = None
-    for item in merge(*streams, key=lambda item: path_order(item[0])):
+    for item in items:
         if item[0] != last:
             yield item
         last = item[0]
@@ -132,16 +142,19 @@ class _Walk:
         self._opener = Opener(guard)
         self._start = len(root.path) + 1 if root.path else 0  # of the path that rules see
         self._waiting: list[Item] = []  # directories that go in only with something below them
+        self._found: list[Item] = []
+        self._stack: list[_Frame] = []
 
-    def items(self) -> Iterator[Item]:
+    def batches(self) -> Iterator[list[Item]]:
         """What is above the root, the root, and what is below it."""
         with self._opener:
             for path in (*self._root.ancestors, self._root.path):
                 status = self._look(path)
                 if status is not None and path:
-                    yield path, status
+                    self._found.append((path, status))
             if status is not None and stat.S_ISDIR(status.st_mode):
                 yield from self._below(status)
+            yield self._found
 
     def _look(self, path: bytes) -> os.stat_result | None:
         try:
@@ -150,19 +163,21 @@ class _Walk:
             self._report(unreadable(path, error))
             return None
 
-    def _below(self, status: os.stat_result) -> Iterator[Item]:
-        stack = self._enter(self._root.path, status, self._rules.directory(b""))
-        while stack:
-            frame = stack[-1]
-            yield from self._names(frame, stack)
-            if stack[-1] is frame:
-                stack.pop()
-                if self._waiting and self._waiting[-1][0] == frame.path:
-                    self._waiting.pop()
+    def _below(self, status: os.stat_result) -> Iterator[list[Item]]:
+        self._enter(self._root.path, status, self._rules.directory(b""))
+        while self._stack:
+            frame = self._stack[-1]
+            self._go_on(frame)
+            if len(self._found) >= BATCH:
+                found, self._found = self._found, []
+                yield found
+            if not frame.names and self._stack[-1] is frame:
+                self._leave(frame)
 
-    def _names(self, frame: _Frame, stack: list[_Frame]) -> Iterator[Item]:
-        """The names of `frame` up to a directory to enter, which goes on the stack, or its end."""
-        names, prefix, start = frame.names, frame.prefix, self._start
+    def _go_on(self, frame: _Frame) -> None:
+        """Look at the names of `frame` until there is a directory to enter, which goes on the
+        stack, or enough for a batch, or no more."""
+        names, prefix, start, found = frame.names, frame.prefix, self._start, self._found
         if not names:
             return
         everything = frame.decision is Decision.ENTER_ALL
@@ -170,60 +185,74 @@ class _Walk:
             fd = self._opener.directory(frame.path)
         except OSError as error:
             self._report(unreadable(frame.path, error))
+            names.clear()
             return
-        while names:
+        look, is_directory = os.stat, stat.S_ISDIR
+        while names and len(found) < BATCH:
             name = names.pop()
             path = prefix + name
             try:
-                status = os.stat(name, dir_fd=fd, follow_symlinks=False)
+                status = look(name, dir_fd=fd, follow_symlinks=False)
             except OSError as error:
                 self._report(unreadable(path, error))
                 continue
-            if stat.S_ISDIR(status.st_mode):
-                yield from self._directory(path, status, frame, stack)
-                if stack[-1] is not frame:
+            if is_directory(status.st_mode):
+                if self._directory(path, status, frame):
                     return
             elif everything or not self._rules.excludes_file(path[start:]):
                 if self._waiting:
-                    yield from self._let_in()
-                yield path, status
+                    self._let_in()
+                found.append((path, status))
 
-    def _directory(
-        self, path: bytes, status: os.stat_result, above: _Frame, stack: list[_Frame]
-    ) -> Iterator[Item]:
+    def _directory(self, path: bytes, status: os.stat_result, above: _Frame) -> bool:
+        """Let a directory in, or wait with it; whether it is to be gone through now."""
         decision = above.decision
         if decision is not Decision.ENTER_ALL:
             decision = self._rules.directory(path[self._start :])
-        if decision is Decision.SKIP:
-            return
+            if decision is Decision.SKIP:
+                return False
         self._waiting.append((path, status))
         if decision is not Decision.PASS:
-            yield from self._let_in()
-        if status.st_dev == above.device or not self._mounts.is_pseudo(status.st_dev):
-            stack += self._enter(path, status, decision)
+            self._let_in()
+        if status.st_dev != above.device and self._mounts.is_pseudo(status.st_dev):
+            return False
+        self._enter(path, status, decision)
+        return True
 
-    def _let_in(self) -> Iterator[Item]:
-        waiting, self._waiting = self._waiting, []
-        yield from waiting
+    def _let_in(self) -> None:
+        self._found += self._waiting
+        self._waiting.clear()
 
-    def _enter(self, path: bytes, status: os.stat_result, decision: Decision) -> list[_Frame]:
-        """The frame of a directory, or nothing when it cannot be listed."""
+    def _enter(self, path: bytes, status: os.stat_result, decision: Decision) -> None:
+        """Put a directory on the stack, with no names when it cannot be listed."""
         try:
             listed = self._opener.names(path, status)
         except OSError as error:
             self._report(unreadable(path, error, status.st_uid))
             listed = []
         prefix = path + b"/" if path else b""
-        names = [name.encode(_ENCODING, _ERRORS) for name in listed]
+        names = _encoded(listed)
         names.sort(reverse=True)
         if names and len(prefix) + NAME_LIMIT > PATH_LIMIT:
             names = self._fitting(prefix, names, PATH_LIMIT - len(prefix))
         elif max(map(len, names), default=0) > NAME_LIMIT:
             names = self._fitting(prefix, names, NAME_LIMIT)
-        return [_Frame(path, prefix, names, decision, status.st_dev)]
+        self._stack.append(_Frame(path, prefix, names, decision, status.st_dev))
+
+    def _leave(self, frame: _Frame) -> None:
+        """Take a directory off the stack; one that still waits had nothing to go in with."""
+        self._stack.pop()
+        self._opener.forget(frame.path)
+        if self._waiting and self._waiting[-1][0] == frame.path:
+            self._waiting.pop()
 
     def _fitting(self, prefix: bytes, names: list[bytes], limit: int) -> list[bytes]:
         for name in names:
             if len(name) > limit:
                 self._report(Problem((prefix + name)[:PATH_LIMIT], "the path is too long"))
         return [name for name in names if len(name) <= limit]
+
+
+def _encoded(names: list[str]) -> list[bytes]:
+    """The bytes of names; all in one go, since no name has a zero byte."""
+    return "\0".join(names).encode(_ENCODING, _ERRORS).split(b"\0") if names else []

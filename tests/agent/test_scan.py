@@ -402,7 +402,7 @@ def test_a_scan_that_ends_early_has_not_worked_for_nothing(forest: Path) -> None
         next(pages)
         read = scanner.progress.files_read
         del pages
-    assert 100 < read < 20_000
+    assert 0 < read < 20_000
     assert 20_000 - read == scan(forest, cache=cache).progress.files_read
 
 

@@ -2,16 +2,17 @@ import os
 import socket
 import stat
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from cas.agent.mounts import Mounts
 from cas.agent.roots import RootGuard
-from cas.agent.walk import Item, admit_roots, walk
+from cas.agent.walk import BATCH, Item, admit_roots, walk
 from cas.entry import PATH_LIMIT, Problem, path_order
-from cas.ignore import Matcher
+from cas.ignore import Decision, Matcher
 from tests.agent.trees import another_user, name_of, public_directory
 
 
@@ -33,7 +34,8 @@ def start(
 ) -> Iterator[Item]:
     guard = RootGuard()
     admitted = admit_roots(guard, [os.fsencode(root) for root in roots], problems.append)
-    return walk(guard, admitted, rules or Matcher(), Mounts(), problems.append)
+    batches = walk(guard, admitted, rules or Matcher(), Mounts(), problems.append)
+    return chain.from_iterable(batches)
 
 
 def test_names_come_in_path_order_with_the_directories_above(tmp_path: Path) -> None:
@@ -170,32 +172,60 @@ def test_other_mounts_are_crossed() -> None:
         mine.unlink()
 
 
+class Meddler(Matcher):
+    """Rules that leave nothing out, and do something to the tree when they are asked about `path`:
+    after its status was taken, before anything below or beside it is looked at."""
+
+    def __init__(self, path: bytes, meddle: Callable[[], object]) -> None:
+        super().__init__(["/nothing/at/all"])
+        self._path = path
+        self._meddle = meddle
+
+    def directory(self, path: bytes) -> Decision:
+        self._asked(path)
+        return Decision.ENTER
+
+    def excludes_file(self, path: bytes) -> bool:
+        self._asked(path)
+        return False
+
+    def _asked(self, path: bytes) -> None:
+        if path == self._path:
+            self._meddle()
+
+
 def test_a_name_that_goes_is_no_loss(tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         (tmp_path / name).touch()
-    problems: list[Problem] = []
-    found = []
-    for path, _ in start(problems, tmp_path):
-        found.append(path)
-        if path == name_of(tmp_path / "a"):
-            (tmp_path / "b").unlink()
-    assert [name_of(tmp_path / "a"), name_of(tmp_path / "c")] == found[-2:]
-    assert [(name_of(tmp_path / "b"), False)] == [(p.path, p.left_out) for p in problems]
+    walked = Walked(tmp_path, rules=Meddler(b"a", (tmp_path / "b").unlink))
+    assert [b"a", b"c"] == walked.below(tmp_path)
+    assert [(name_of(tmp_path / "b"), False)] == [(p.path, p.left_out) for p in walked.problems]
 
 
 def test_a_directory_that_becomes_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "tree/d").mkdir(parents=True)
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret/x").touch()
-    problems: list[Problem] = []
-    found = []
-    for path, _ in start(problems, tmp_path / "tree"):
-        found.append(path)
-        if path == name_of(tmp_path / "tree/d"):
-            (tmp_path / "tree/d").rmdir()
-            (tmp_path / "tree/d").symlink_to(tmp_path / "secret")
-    assert name_of(tmp_path / "tree/d") == found[-1]
-    assert [name_of(tmp_path / "tree/d")] == [p.path for p in problems]
+
+    def swap() -> None:
+        (tmp_path / "tree/d").rmdir()
+        (tmp_path / "tree/d").symlink_to(tmp_path / "secret")
+
+    walked = Walked(tmp_path / "tree", rules=Meddler(b"d", swap))
+    assert [b"d"] == walked.below(tmp_path / "tree")
+    assert [name_of(tmp_path / "tree/d")] == [p.path for p in walked.problems]
+
+
+def test_many_names_come_in_batches_that_end_anywhere(tmp_path: Path) -> None:
+    names = [b"%04d" % number for number in range(3 * BATCH)]
+    for name in names:
+        (tmp_path / "d" / name.decode() / "below").mkdir(parents=True)
+    expected = [b"d", *chain.from_iterable((b"d/" + n, b"d/" + n + b"/below") for n in names)]
+    assert expected == Walked(tmp_path).below(tmp_path)
+    # A directory waits with its decision until something below it is in, however far away that is.
+    last = os.fsdecode(b"/d/" + names[-1] + b"/below")
+    only = Walked(tmp_path, rules=Matcher(["*"], [last]))
+    assert [b"d", expected[-2], expected[-1]] == only.below(tmp_path)
 
 
 @pytest.mark.root
