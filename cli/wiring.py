@@ -2,6 +2,9 @@
 
 A store is made in an order that leaves either none or a whole one: its directory, the lock, an
 empty index, and last the file `format`, which makes it a store.
+
+Each function imports what it joins when it is called: the agent needs no store, and the client
+starts an agent before it opens one.
 """
 
 from __future__ import annotations
@@ -13,16 +16,17 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cas.errors import PlanError, StoreError, StoreMissing, UsageError
-from cas.interfaces import ScanCache
-from cas.plan import Plan, Source, Tier
-from cas.store.filesystem import refuse_network_filesystem
-from cas.store.layout import Layout, WriterLock
-from cas.store.store import Store
-from cas.store.writer import Writer
-from cas.transport.base import Dialer
-from indexes.index import LmdbIndex
+
+if TYPE_CHECKING:
+    from cas.interfaces import ScanCache
+    from cas.plan import Plan, Source, Tier
+    from cas.store.layout import Layout, WriterLock
+    from cas.store.store import Store
+    from cas.store.writer import Writer
+    from cas.transport.base import Dialer
 
 REMOTE_AGENT = ("cas", "serve")  # looked up on the PATH over there
 LOCAL_LEVEL = 3
@@ -58,6 +62,10 @@ def store_root(store: Path | None, plan: str | None) -> Path:
 @contextmanager
 def reading(root: Path) -> Iterator[Store]:
     """The store at `root`, to be read while others may write. Raises StoreMissing, DamageError."""
+    from cas.store.layout import Layout
+    from cas.store.store import Store
+    from indexes.index import LmdbIndex
+
     layout = Layout(root)
     layout.check()
     store = Store(root, LmdbIndex(layout.index, readonly=True))
@@ -70,7 +78,9 @@ def reading(root: Path) -> Iterator[Store]:
 @contextmanager
 def reading_or_empty(root: Path) -> Iterator[Store]:
     """As `reading`; where no store is yet, an empty one in memory that leaves nothing behind."""
+    from cas.store.layout import Layout
     from cas.store.memory_index import MemoryIndex
+    from cas.store.store import Store
 
     try:
         Layout(root).check()
@@ -85,6 +95,12 @@ def reading_or_empty(root: Path) -> Iterator[Store]:
 def writing(root: Path, *, allow_network_fs: bool = False) -> Iterator[tuple[Store, Writer]]:
     """The store at `root`, made if it is not there, and its one writer; on leaving the block, all
     that was added is committed. Raises StoreLocked, StoreError."""
+    from cas.store.filesystem import refuse_network_filesystem
+    from cas.store.layout import Layout
+    from cas.store.store import Store
+    from cas.store.writer import Writer
+    from indexes.index import LmdbIndex
+
     refuse_network_filesystem(root, allowed=allow_network_fs)
     layout = Layout(root)
     with ExitStack() as stack:
@@ -100,6 +116,8 @@ def writing(root: Path, *, allow_network_fs: bool = False) -> Iterator[tuple[Sto
 
 
 def _locked(layout: Layout) -> WriterLock:
+    from cas.store.layout import WriterLock
+
     try:
         layout.root.mkdir(parents=True, exist_ok=True)
         return WriterLock(layout)
@@ -110,6 +128,8 @@ def _locked(layout: Layout) -> WriterLock:
 
 
 def _make(layout: Layout) -> None:
+    from indexes.index import LmdbIndex
+
     ours = {path.name for path in (layout.lock, layout.index, layout.packs, layout.snapshots,
                                    layout.runs)}  # fmt: skip
     foreign = sorted({path.name for path in layout.root.iterdir()} - ours)
@@ -185,9 +205,15 @@ def cache_directory() -> Path:
 
 def scan_cache() -> ScanCache:
     """The agent's cache; one in memory where none can be kept on disk."""
-    from cas.store.memory_index import MemoryScanCache
+    from cas.store.filesystem import refuse_network_filesystem
     from indexes.scancache import open_scan_cache
 
     return open_scan_cache(
-        cache_directory(), memory=MemoryScanCache, check=refuse_network_filesystem
+        cache_directory(), memory=_forgetful_cache, check=refuse_network_filesystem
     )
+
+
+def _forgetful_cache() -> ScanCache:
+    from cas.store.memory_index import MemoryScanCache
+
+    return MemoryScanCache()
