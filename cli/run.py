@@ -1,0 +1,117 @@
+"""One run of the engine for `cas scan` or `cas sync`: shown, recorded, reported.
+
+The run is recorded in the store whatever ended it, as `runs/<run id>.json`: the JSON summary, and
+when, by which command line and with which versions it was made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import platform
+import socket
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cas import __version__
+from cas.errors import EXIT_DONE, EXIT_INTERRUPTED, EXIT_LEFT_OUT, CasError
+from cas.messages import PROTOCOL
+from cas.plan import Plan, Tier
+from cas.pull.state import SyncState
+from cas.pull.sync import SyncOptions, new_run, sync
+from cas.store.durable import commit_bytes
+from cas.store.layout import Layout
+from cas.store.writer import Writer, now_ms
+from cas.transport.base import Dialer
+from cli import output, wiring
+from cli.events import summary_fields
+from cli.progress import display_for, shown
+from cli.pulling import Order
+from cli.summary import report
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run, and how it came out."""
+
+    id: bytes
+    order: Order
+    state: SyncState
+    started_ms: int
+    began: float
+    exit_code: int = EXIT_DONE
+    error: str = ""
+    fields: dict[str, object] = field(default_factory=dict)
+
+    def ended(self) -> None:
+        """Take down how it came out, from the exception under way if there is one."""
+        error = sys.exc_info()[1]
+        if isinstance(error, CasError):
+            self.exit_code, self.error = error.exit_code, str(error)
+        elif isinstance(error, asyncio.CancelledError):  # see `cli/interrupt.py`
+            self.exit_code, self.error = EXIT_INTERRUPTED, "interrupted"
+        elif error is not None:
+            self.exit_code, self.error = 1, repr(error)
+        elif not _all_there(self.state, self.order.dry_run):
+            self.exit_code = EXIT_LEFT_OUT
+        self.fields = summary_fields(self.state, time.monotonic() - self.began, self.exit_code)
+        if self.error:
+            self.fields["error"] = self.error
+
+
+async def carry_out(
+    plan: Plan, tiers: Sequence[Tier], dialers: Mapping[str, Dialer], order: Order
+) -> int:
+    """Do it; the exit code. Raises CasError, and CancelledError when it is interrupted."""
+    root = order.store_path.absolute() if order.store_path is not None else Path(plan.store)
+    run = _Run(new_run(), order, SyncState(), now_ms(), time.monotonic())
+    with ExitStack() as stack:
+        writer: Writer | None = None
+        if order.dry_run:
+            store = stack.enter_context(wiring.reading_or_empty(root))
+        else:
+            opened = wiring.writing(root, allow_network_fs=order.allow_network_fs)
+            store, writer = stack.enter_context(opened)
+        try:
+            async with shown(display_for(run.state, as_json=order.as_json)):
+                options = _options(plan, order)
+                await sync(tiers, dialers, store, writer, run.state, options, run.id)
+        finally:
+            run.ended()
+            if writer is not None:
+                _record(store.layout, run)
+            report(run.state, run.fields, dry_run=order.dry_run, as_json=order.as_json)
+    return run.exit_code
+
+
+def _options(plan: Plan, order: Order) -> SyncOptions:
+    levels = {name: wiring.level_for(source) for name, source in plan.sources.items()}
+    return SyncOptions(level=order.level, levels=levels, dry_run=order.dry_run)
+
+
+def _all_there(state: SyncState, dry_run: bool) -> bool:
+    return all((tier.complete or dry_run) and not tier.left_out for tier in state.tiers)
+
+
+def _record(layout: Layout, run: _Run) -> None:
+    """Write the run's record. It is worth a line of talk if that fails, and no more."""
+    fields = {
+        "run": run.id.hex(),
+        "command": sys.argv[1:],
+        "host": socket.gethostname(),
+        "cas": __version__,
+        "protocol": PROTOCOL,
+        "python": platform.python_version(),
+        "started_ms": run.started_ms,
+        "finished_ms": now_ms(),
+        **run.fields,
+    }
+    try:
+        line = json.dumps(fields, separators=(",", ":")) + "\n"
+        commit_bytes(layout.runs / f"{run.id.hex()}.json", line.encode("ascii"))
+    except OSError as error:
+        output.say(f"the run could not be recorded: {error.strerror}")
