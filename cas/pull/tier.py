@@ -234,13 +234,14 @@ class TierPull:
             await self._plan(number, await self._keeper.do(self._store.reader.object, ref.id))
 
     async def _take(self, page: PlannedPage) -> None:
-        self.round.pages[page.number] = page_ref(page.id, page.entries)
         self._ends[page.number] = page.entries[-1].path
         if page.expected is not None and self._writer is not None:
             self._expected[page.number] = page.expected
             await self._lane.send(Want(self._number, page.number, bitmap(page.expected.indexes)))
         if self._writer is not None:
             await self._keeper.do(self._keep, page)
+        # Only now: if it is the last one, an acknowledgement may end the scan at any time.
+        self.round.pages[page.number] = page_ref(page.id, page.entries)
         self._count()
 
     def _keep(self, page: PlannedPage) -> None:

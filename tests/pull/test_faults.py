@@ -5,23 +5,46 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from cas.chunker import IDENTITY
+from cas.entry import Content
 from cas.errors import TransportError
-from cas.ids import DIGEST_SIZE, split_digests
-from cas.messages import PROTOCOL, Beat, Hello, Look, Message, Page
+from cas.ids import DIGEST_SIZE, digest_of, split_digests
+from cas.interfaces import SnapshotRow
+from cas.messages import PROTOCOL, Ack, Beat, Hello, Look, Message, Page, Recipes, Scanned
 from cas.pull import lane as lane_module
+from cas.pull import tier as tier_module
 from cas.pull.keeper import Keeper
 from cas.pull.lane import Lane
+from cas.pull.planner import PlannedPage
+from cas.pull.tier import TierPull
+from cas.recipe import Recipe, encode_recipe
 from cas.session import Role, Session
+from cas.snapshot import Snapshot
+from cas.store.store import Store, enter_snapshot
+from cas.store.writer import Writer
 from cas.transport.base import Transport
 from cas.transport.memory import pair
-from tests.pull.scripted import LIMIT_SECONDS
-from tests.pull.world import World
+from tests.pull.scripted import (
+    LIMIT_SECONDS,
+    Peer,
+    ScriptDialer,
+    file,
+    page,
+    run_sync,
+    scanned,
+    segment,
+)
+from tests.pull.world import AgentDialer, World
+from tests.real.killing import stored_twice
 
 STEPS = range(12)  # of the event loop: more than any hand-over here takes
 
@@ -165,3 +188,128 @@ async def test_committing_can_be_cancelled_at_any_step(steps: int) -> None:
     task.cancel()
     assert await _ends(task)
     keeper.close()
+
+
+def _fill(world: World, *, files: int = 30, big: int = 2_000_000) -> None:
+    rng = random.Random(4)
+    for number in range(files):
+        (world.source / f"f{number:03}").write_bytes(rng.randbytes(rng.randrange(1, 30_000)))
+    (world.source / "big").write_bytes(rng.randbytes(big))
+
+
+class Hooked:
+    """A lane that calls `before` with the number of each receive, then does it."""
+
+    def __init__(self, inner: Transport, before: Callable[[int], Awaitable[None]]) -> None:
+        self._inner = inner
+        self._before = before
+        self.receives = 0
+        self.closed = False
+
+    @property
+    def bytes_in(self) -> int:
+        return self._inner.bytes_in
+
+    @property
+    def bytes_out(self) -> int:
+        return self._inner.bytes_out
+
+    async def send(self, data: bytes) -> None:
+        await self._inner.send(data)
+
+    async def receive(self) -> bytes:
+        self.receives += 1
+        await self._before(self.receives)
+        return await self._inner.receive()
+
+    async def close(self) -> None:
+        self.closed = True
+        await self._inner.close()
+
+    def complaints(self) -> str:
+        return ""
+
+
+def test_cancelled_at_any_message_it_ends_and_goes_on_later(world: World) -> None:
+    _fill(world)
+    for number in (1, 2, 3, 4, 6, 8, 11, 15):
+        with pytest.raises(asyncio.CancelledError):
+            asyncio.run(_cancelled_at(world, number))
+        store = world.open()
+        for row in store.snapshots():
+            assert not row.complete
+            list(store.entries(store.snapshot(row.id)))
+        store.reader.close()
+    (tier,) = world.sync(world.tier("one")).tiers
+    assert tier.complete
+    assert world.on_disk() == world.content("one")
+    assert stored_twice(world.layout.root.parent) == 0
+
+
+async def _cancelled_at(world: World, number: int) -> None:
+    ours = asyncio.current_task()
+
+    async def before(receives: int) -> None:
+        if receives == number and ours is not None:
+            ours.cancel()
+
+    dialer = AgentDialer(world.cache, lambda inner: Hooked(inner, before))
+    await run_sync(world, dialer, "one")
+
+
+async def test_the_last_page_is_durable_before_the_snapshot_is_written(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An acknowledgement that comes while the last page is taken in must not end the scan."""
+    committed = threading.Event()  # for what the end of a scan needs
+    keep, conclude, commit = TierPull._keep, TierPull._conclude, Keeper.commit
+    concluding: list[TierPull] = []
+    lacking: list[bytes] = []
+
+    def slow_keep(pull: TierPull, page: PlannedPage) -> None:
+        if page.number == 1:
+            committed.wait(0.5)
+        keep(pull, page)
+
+    async def noted_conclude(pull: TierPull, scanned: Scanned) -> None:
+        concluding.append(pull)
+        await conclude(pull, scanned)
+
+    async def noted_commit(keeper: Keeper) -> None:
+        ends = bool(concluding)
+        await commit(keeper)
+        if ends:
+            committed.set()
+
+    def checked(store: Store, writer: Writer, snapshot: Snapshot) -> SnapshotRow:
+        lacking.extend(ref.id for ref in snapshot.pages if store.index.locate(ref.id) is None)
+        return enter_snapshot(store, writer, snapshot)
+
+    monkeypatch.setattr(TierPull, "_keep", slow_keep)
+    monkeypatch.setattr(TierPull, "_conclude", noted_conclude)
+    monkeypatch.setattr(Keeper, "commit", noted_commit)
+    monkeypatch.setattr(tier_module, "enter_snapshot", checked)
+    data = [b"first", b"x" * 70_000 + b"second"]
+    recipe = encode_recipe(Recipe(
+        len(data[1]), digest_of(data[1]),
+        (digest_of(data[1][:50_000]), digest_of(data[1][50_000:])), (50_000, len(data[1]) - 50_000),
+    ))  # fmt: skip
+    second = replace(
+        file(b"b", data[1]),
+        content=Content(len(data[1]), digest_of(data[1]), 2, (digest_of(recipe),)),
+    )
+
+    async def script(peer: Peer) -> None:
+        await peer.greet()
+        await peer.send(page(0, file(b"a", data[0])), page(1, second), scanned(2))
+        await peer.get(Look)
+        # The segment is stored, and before it is acknowledged the last page's recipe comes.
+        await peer.send(*segment((1, 0), [data[0]], [(1, 0, 0, 1)]), Recipes(1, (recipe,)))
+        await peer.get(Ack)
+        parts = [data[1][:50_000], data[1][50_000:]]
+        await peer.send(*segment((2, 0), parts, [(1, 1, 0, 2)]))
+        await peer.until_gone()
+
+    await run_sync(world, ScriptDialer(script), "one")
+    assert [] == lacking
+    assert world.state.tiers[0].complete
