@@ -139,15 +139,14 @@ class TierPull:
         if latest and self._base is None:
             known = [ref.id for ref in self._store.snapshot(latest[-1].id).pages]
         known += self._store.index.pending_pages(self._tier.name)
+        # Pages are noted before they are stored, and may be lost: these are not known here.
+        held = self._store.index.held(known)
+        known = [page for page, here in zip(known, held, strict=True) if here]
         tier = self._tier
-        return Scan(
-            self._number,
-            tier.name,
-            tier.paths,
-            tier.exclude,
-            tier.include,
-            tuple(dict.fromkeys(known)),
-        )
+        # A page that was lost to damage is sent again only if it is not called known.
+        held = self._store.index.held(known)
+        pages = dict.fromkeys(page for page, here in zip(known, held, strict=True) if here)
+        return Scan(self._number, tier.name, tier.paths, tier.exclude, tier.include, tuple(pages))
 
     async def _receive(self) -> None:
         while True:

@@ -18,7 +18,7 @@ from cas.chunker import IDENTITY
 from cas.entry import Content
 from cas.errors import TransportError
 from cas.ids import DIGEST_SIZE, digest_of, split_digests
-from cas.interfaces import SnapshotRow
+from cas.interfaces import Changes, SnapshotRow
 from cas.messages import PROTOCOL, Ack, Beat, Hello, Look, Message, Page, Recipes, Scanned
 from cas.pull import lane as lane_module
 from cas.pull import tier as tier_module
@@ -29,6 +29,8 @@ from cas.pull.tier import TierPull
 from cas.recipe import Recipe, encode_recipe
 from cas.session import Role, Session
 from cas.snapshot import Snapshot
+from cas.store.layout import Layout
+from cas.store.memory_index import MemoryIndex
 from cas.store.store import Store, enter_snapshot
 from cas.store.writer import Writer
 from cas.transport.base import Transport
@@ -313,3 +315,36 @@ async def test_the_last_page_is_durable_before_the_snapshot_is_written(
     await run_sync(world, ScriptDialer(script), "one")
     assert [] == lacking
     assert world.state.tiers[0].complete
+
+
+def _snapshot(world: World, tier: str = "one") -> tuple[SnapshotRow, Snapshot]:
+    store = world.open()
+    found = store.latest(tier)
+    store.reader.close()
+    return found
+
+
+def test_a_page_that_was_noted_and_never_stored_is_sent_again(world: World) -> None:
+    _fill(world, files=3, big=10)
+    world.sync(world.tier("one"))
+    pages = [ref.id for ref in _snapshot(world)[1].pages]
+    world.layout = Layout(world.layout.root.with_name("other"))
+    world.layout.create()
+    world.index = MemoryIndex()
+    # Killed after the commit of a page's rows, before that of the page.
+    world.index.commit(Changes(pending_pages=[("one", page) for page in pages]))
+    assert world.sync(world.tier("one")).tiers[0].complete
+    assert world.on_disk() == world.content("one")
+
+
+def test_packs_that_are_lost_with_their_index_are_fetched_again(world: World) -> None:
+    """The index was made anew from what is left: a snapshot and no pack."""
+    _fill(world, files=3, big=10)
+    world.sync(world.tier("one"))
+    row, _ = _snapshot(world)
+    for pack in world.layout.packs.iterdir():
+        pack.unlink()
+    world.index = MemoryIndex()
+    world.index.commit(Changes(snapshots=[replace(row, complete=False)]))
+    assert world.sync(world.tier("one")).tiers[0].complete
+    assert world.on_disk() == world.content("one")
