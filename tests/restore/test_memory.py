@@ -1,11 +1,11 @@
 """A restore's memory has a bound, whatever the size of the tier."""
 
-import os
 import random
 from pathlib import Path
 
 from cas.restore.tree import restore_entries
 from cas.store import reader
+from tests.restore.child import in_child
 from tests.restore.trees import file
 from tests.store.build import BuiltStore
 
@@ -28,26 +28,16 @@ def test_the_bound_holds(tmp_path: Path) -> None:
     assert BOUND < total
     entries = [file(b"large/%d" % n, content) for n, content in enumerate(contents)]
     entries += [file(b"small/%04d" % n, content) for n, content in enumerate(small)]
-    before, most = peak(lambda: restore_entries(entries, store.reader, tmp_path / "out"))
-    assert total == sum(path.stat().st_size for path in (tmp_path / "out/large").iterdir())
-    assert most - before < BOUND
 
-
-def peak(work: object) -> tuple[int, int]:
-    """The memory of a child process before it does `work`, and the most it had."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
+    def restore() -> str:
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew (proc(5))
         before = status("VmRSS")
-        work()  # type: ignore[operator]  # something to call
-        os.write(write, f"{before} {status('VmHWM')}".encode())
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as told:
-        before, most = map(int, told.read().split())
-    os.waitpid(child, 0)
-    return before, most
+        assert [] == restore_entries(entries, store.reader, tmp_path / "out").problems
+        return str(status("VmHWM") - before)
+
+    grown = int(in_child(restore))
+    assert total == sum(path.stat().st_size for path in (tmp_path / "out/large").iterdir())
+    assert grown < BOUND
 
 
 def status(name: str) -> int:

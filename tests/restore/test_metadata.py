@@ -7,7 +7,6 @@ import pwd
 import stat
 import subprocess
 import tempfile
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 from cas.entry import Entry, Kind, Owner
 from cas.restore.report import RestoreOptions, RestoreReport
 from cas.restore.tree import restore_entries
+from tests.restore.child import in_child
 from tests.restore.trees import MINE, facts, file, take
 from tests.store.build import BuiltStore
 
@@ -187,26 +187,17 @@ def test_any_time_is_taken(store: BuiltStore, tmp_path: Path, mtime_ns: int) -> 
         assert mtime_ns == (tmp_path / "out/f").stat().st_mtime_ns
 
 
-def as_nobody(work: Callable[[], None]) -> str:
-    """What `work` raises in a process without privileges; empty if nothing."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        said = ""
-        try:
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
-            work()
-        except BaseException:  # noqa: BLE001  # told to the parent
-            said = traceback.format_exc()
-        os.write(write, said.encode()[-60_000:])
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as told:
-        said = told.read()
-    os.waitpid(child, 0)
-    return said
+def as_nobody(work: Callable[[], None]) -> None:
+    """Do `work` in a process without privileges."""
+
+    def unprivileged() -> str:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        work()
+        return ""
+
+    in_child(unprivileged)
 
 
 @pytest.fixture
@@ -239,7 +230,7 @@ def test_without_privileges_everything_but_ownership_comes_back(
         # What ran as its owner must not run as us.
         assert (NOBODY, NOBODY, 0o100755) == (found.st_uid, found.st_gid, found.st_mode)
 
-    assert "" == as_nobody(work)
+    as_nobody(work)
 
 
 @pytest.mark.root
@@ -261,7 +252,7 @@ def test_without_privileges_ones_own_files_come_back_whole(
         assert 1 == report.files
         assert 0o40555 | stat.S_ISUID | stat.S_ISGID == (open_place / "out/d").stat().st_mode
 
-    assert "" == as_nobody(work)
+    as_nobody(work)
 
 
 @pytest.mark.root
@@ -278,4 +269,4 @@ def test_without_privileges_devices_are_told(store: BuiltStore, open_place: Path
         assert [b"c"] == [problem.path for problem in report.problems if problem.left_out]
         assert 1 == report.files
 
-    assert "" == as_nobody(work)
+    as_nobody(work)
