@@ -126,10 +126,11 @@ class TierPull:
 
     async def acknowledged(self, segments: Sequence[StoredSegment]) -> None:
         """These segments are durable: tell the agent, count them."""
-        with contextlib.suppress(TransportError):  # a lost lane shows where we receive
-            await self._lane.send(Ack(tuple(segment.key for segment in segments)))
+        # Counted first: sending may be cancelled, when the lane is being lost.
         self._state.fetched += sum(segment.plain_size for segment in segments)
         self._state.stored += sum(segment.stored_size for segment in segments)
+        with contextlib.suppress(TransportError):  # a lost lane shows where we receive
+            await self._lane.send(Ack(tuple(segment.key for segment in segments)))
         self._uncommitted -= len(segments)
         await self._settle()
 

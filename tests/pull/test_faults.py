@@ -348,3 +348,50 @@ def test_packs_that_are_lost_with_their_index_are_fetched_again(world: World) ->
     world.index.commit(Changes(snapshots=[replace(row, complete=False)]))
     assert world.sync(world.tier("one")).tiers[0].complete
     assert world.on_disk() == world.content("one")
+
+
+class LostAtAck(Hooked):
+    """A lane that is lost while its first acknowledgement is being sent."""
+
+    def __init__(self, inner: Transport) -> None:
+        super().__init__(inner, self._lost)
+        self._sending = asyncio.Event()
+
+    async def send(self, data: bytes) -> None:
+        if data[4] == Ack.TYPE:
+            self._sending.set()
+            await asyncio.Event().wait()
+        await self._inner.send(data)
+
+    async def _lost(self, _: int) -> None:
+        if self._sending.is_set():
+            raise TransportError("lost by the test")
+
+    async def receive(self) -> bytes:
+        reading = asyncio.ensure_future(super().receive())
+        lost = asyncio.ensure_future(self._sending.wait())
+        try:
+            await asyncio.wait((reading, lost), return_when=asyncio.FIRST_COMPLETED)
+            await self._lost(0)
+            return await reading
+        finally:
+            reading.cancel()
+            lost.cancel()
+            await asyncio.gather(reading, lost, return_exceptions=True)
+
+
+def test_what_was_durable_when_the_lane_was_lost_is_counted(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cas.pull.sync.RETRY_SECONDS", (0.0,))
+    _fill(world)
+    first = [True]
+
+    def wrap(inner: Transport) -> Transport:
+        return LostAtAck(inner) if first and first.pop() else inner
+
+    (tier,) = world.sync(world.tier("one"), wrap=wrap).tiers
+    assert tier.complete
+    assert tier.fetched == tier.to_fetch == tier.unique
+    assert tier.here == 0
+    assert world.on_disk() == world.content("one")
