@@ -158,7 +158,8 @@ class _Link:
                 await self._hang_up()
                 if state.fetched > fetched:
                     since, attempt = time.monotonic(), 0
-                if self._never_was or time.monotonic() - since > self._options.give_up:
+                tried = attempt >= len(RETRY_SECONDS)  # else it may have been here all the time
+                if self._never_was or (tried and time.monotonic() - since > self._options.give_up):
                     raise
                 pause = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
                 attempt += 1

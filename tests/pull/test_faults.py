@@ -25,6 +25,7 @@ from cas.pull import tier as tier_module
 from cas.pull.keeper import Keeper
 from cas.pull.lane import Lane
 from cas.pull.planner import PlannedPage
+from cas.pull.sync import SyncOptions
 from cas.pull.tier import TierPull
 from cas.recipe import Recipe, encode_recipe
 from cas.session import Role, Session
@@ -395,3 +396,43 @@ def test_what_was_durable_when_the_lane_was_lost_is_counted(
     assert tier.fetched == tier.to_fetch == tier.unique
     assert tier.here == 0
     assert world.on_disk() == world.content("one")
+
+
+def test_a_source_that_comes_back_at_once_is_not_given_up(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the scan had lasted, in which nothing was fetched."""
+    monkeypatch.setattr("cas.pull.sync.RETRY_SECONDS", (0.0, 0.0))
+    _fill(world, files=3, big=10)
+    world.sync(world.tier("one"))
+    left = [2]
+
+    async def before(_: int) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            raise TransportError("lost by the test")
+
+    options = SyncOptions(give_up=0.0)
+    state = world.sync(world.tier("one"), wrap=lambda t: Hooked(t, before), options=options)
+    assert state.tiers[0].complete
+    assert 1 == len(state.events)
+
+
+def test_a_source_that_never_answers_again_is_given_up(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cas.pull.sync.RETRY_SECONDS", (0.0, 0.0))
+    _fill(world, files=3, big=10)
+    left = [2]
+
+    async def before(_: int) -> None:
+        left[0] -= 1
+        if left[0] <= 0:
+            raise TransportError("lost by the test")
+
+    with pytest.raises(TransportError, match="lost by the test"):
+        world.sync(
+            world.tier("one"),
+            wrap=lambda t: Hooked(t, before),
+            options=SyncOptions(give_up=0.0),
+        )
