@@ -22,17 +22,18 @@ Count = Callable[[int, int], None]
 
 
 @contextmanager
-def counting(done: str, total: int | None = None) -> Iterator[Count]:
+def counting(done: str, total: int | None = None, item: str = "file") -> Iterator[Count]:
     """Show `done` ("restored") so many bytes and items as long as the block runs."""
+    tally = Tally(done, total, item)
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-        with _bar(done, total) as count:
+        with _bar(tally, total) as count:
             yield count
         return
-    yield Lines(done, total, time.monotonic()).count
+    yield Lines(tally, time.monotonic()).count
 
 
 @contextmanager
-def _bar(done: str, total: int | None) -> Iterator[Count]:
+def _bar(tally: Tally, total: int | None) -> Iterator[Count]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -43,7 +44,6 @@ def _bar(done: str, total: int | None) -> Iterator[Count]:
         TimeRemainingColumn(),
     )
     console = Console(file=sys.stderr, highlight=False, markup=False)
-    tally = Tally(done, total)
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task("", total=total, text=tally.text, percent=tally.percent)
 
@@ -57,9 +57,10 @@ def _bar(done: str, total: int | None) -> Iterator[Count]:
 class Tally:
     """What is done, in words."""
 
-    def __init__(self, done: str, total: int | None) -> None:
+    def __init__(self, done: str, total: int | None, item: str) -> None:
         self._done = done
         self._total = total
+        self._item = item
         self._size = self._items = 0
 
     def add(self, size: int, items: int) -> None:
@@ -76,7 +77,9 @@ class Tally:
     def text(self) -> str:
         """`1,200 files, 4.00 MB restored`."""
         of = "" if self._total is None else f" of {output.size(self._total)}"
-        return f"{output.plural(self._items, 'file')}, {output.size(self.shown)}{of} {self._done}"
+        return (
+            f"{output.plural(self._items, self._item)}, {output.size(self.shown)}{of} {self._done}"
+        )
 
     @property
     def percent(self) -> str:
@@ -88,9 +91,9 @@ class Lines:
     """The same as lines with their time: the first after five seconds."""
 
     def __init__(
-        self, done: str, total: int | None, now: float, clock: Callable[[], float] = time.monotonic
+        self, tally: Tally, now: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._tally = Tally(done, total)
+        self._tally = tally
         self._began = self._said = now
         self._clock = clock
 

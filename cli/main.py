@@ -34,6 +34,7 @@ COMMANDS = (
     "cat",
     "restore",
     "bundle",
+    "verify",
     "repair",
     "serve",
 )

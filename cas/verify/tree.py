@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
-from cas.entry import HOLE_DIGEST, Entry, Kind, Problem, check_path
+from cas.entry import HOLE_DIGEST, IMPLIED, Entry, Kind, Problem, check_path
 from cas.errors import CasError, RestoreError
 from cas.interfaces import ContentSource
 from cas.restore.compare import difference
@@ -161,7 +161,7 @@ def _metadata(directory_fd: int, name: bytes, entry: Entry, *, owners: bool) -> 
     mode = stat.S_IMODE(found.st_mode)
     if entry.kind is not Kind.SYMLINK and mode != entry.owner.mode:
         yield f"its mode is {mode:04o} instead of {entry.owner.mode:04o}"
-    if found.st_mtime_ns != entry.mtime_ns:
+    if found.st_mtime_ns != entry.mtime_ns and not entry.flags & IMPLIED:
         yield f"its time is {found.st_mtime_ns} ns instead of {entry.mtime_ns}"
     if owners and (found.st_uid, found.st_gid) != (entry.owner.uid, entry.owner.gid):
         yield (
