@@ -98,6 +98,7 @@ class TierPull:
         self._ends: dict[int, bytes] = {}  # the last path of each page that was looked at
         self._expected: dict[int, Expected] = {}
         self._concluding = self._concluded = False
+        self._over = False
         self._done = asyncio.Event()
         self._kept: list[tuple[int, list[Digest]]] = []
         self._uncommitted = 0
@@ -116,6 +117,7 @@ class TierPull:
             for task in ended:
                 task.result()
         finally:
+            self._over = True  # all was acknowledged, or the lane is of no more use
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -129,6 +131,8 @@ class TierPull:
         # Counted first: sending may be cancelled, when the lane is being lost.
         self._state.fetched += sum(segment.plain_size for segment in segments)
         self._state.stored += sum(segment.stored_size for segment in segments)
+        if self._over:
+            return
         with contextlib.suppress(TransportError):  # a lost lane shows where we receive
             await self._lane.send(Ack(tuple(segment.key for segment in segments)))
         self._uncommitted -= len(segments)

@@ -436,3 +436,29 @@ def test_a_source_that_never_answers_again_is_given_up(
             wrap=lambda t: Hooked(t, before),
             options=SyncOptions(give_up=0.0),
         )
+
+
+def test_cancelled_it_ends_although_the_far_end_takes_nothing(world: World) -> None:
+    _fill(world)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(_cancelled_when_stuck(world))
+    (tier,) = world.sync(world.tier("one")).tiers
+    assert tier.complete
+    assert stored_twice(world.layout.root.parent) == 0
+
+
+async def _cancelled_when_stuck(world: World) -> None:
+    ours = asyncio.current_task()
+
+    class Stuck(Hooked):
+        async def send(self, data: bytes) -> None:
+            if data[4] == Ack.TYPE:
+                assert ours is not None
+                ours.cancel()
+                await asyncio.Event().wait()
+            await self._inner.send(data)
+
+    async def before(_: int) -> None:
+        pass
+
+    await run_sync(world, AgentDialer(world.cache, lambda inner: Stuck(inner, before)), "one")
