@@ -136,13 +136,14 @@ class _Link:
 
     async def close(self) -> None:
         """Commit what is left, say goodbye, end."""
-        with contextlib.suppress(TransportError):
+        try:
             await self._keeper.commit()
-        if self._lane is not None:
-            with contextlib.suppress(TransportError, asyncio.TimeoutError):
-                await asyncio.wait_for(self._lane.send(Bye()), 1.0)
-        await self._hang_up()
-        self._keeper.close()
+        finally:
+            if self._lane is not None:
+                with contextlib.suppress(TransportError, asyncio.TimeoutError):
+                    await asyncio.wait_for(self._lane.send(Bye()), 1.0)
+            await self._hang_up()
+            self._keeper.close()
 
     async def _round_over_faults(self, tier: Tier, state: TierState, *, first: bool) -> Round:
         """One round, begun again after each lost connection until the source is given up."""

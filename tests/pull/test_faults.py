@@ -16,7 +16,7 @@ import pytest
 
 from cas.chunker import IDENTITY
 from cas.entry import Content
-from cas.errors import TransportError
+from cas.errors import StoreError, TransportError
 from cas.ids import DIGEST_SIZE, digest_of, split_digests
 from cas.interfaces import Changes, SnapshotRow
 from cas.messages import PROTOCOL, Ack, Beat, Hello, Look, Message, Page, Recipes, Scanned
@@ -462,3 +462,36 @@ async def _cancelled_when_stuck(world: World) -> None:
         pass
 
     await run_sync(world, AgentDialer(world.cache, lambda inner: Stuck(inner, before)), "one")
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 3])
+def test_a_store_that_fails_leaves_no_lane_and_no_thread(
+    world: World, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    _fill(world)
+    lanes: list[Hooked] = []
+    left = [after]
+    commit = world.index.commit
+
+    async def before(_: int) -> None:
+        pass
+
+    def wrap(inner: Transport) -> Transport:
+        lanes.append(Hooked(inner, before))
+        return lanes[-1]
+
+    def failing(changes: Changes) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise StoreError("the disk is full")
+        commit(changes)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.index, "commit", failing)
+        with pytest.raises(StoreError, match="disk is full"):
+            world.sync(world.tier("one"), wrap=wrap)
+    assert [True] == [lane.closed for lane in lanes]
+    ours = ("store_", "commit_")
+    assert [] == [t.name for t in threading.enumerate() if t.name.startswith(ours)]
+    assert world.sync(world.tier("one")).tiers[0].complete
+    assert world.on_disk() == world.content("one")
