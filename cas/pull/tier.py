@@ -98,6 +98,7 @@ class TierPull:
         self._ends: dict[int, bytes] = {}  # the last path of each page that was looked at
         self._expected: dict[int, Expected] = {}
         self._concluding = self._concluded = False
+        self._started_ms = now_ms()
         self._over = False
         self._done = asyncio.Event()
         self._kept: list[tuple[int, list[Digest]]] = []
@@ -318,14 +319,18 @@ class TierPull:
         for number, end in self._ends.items():
             if number + 1 < len(pages) and path_order(end) >= path_order(pages[number + 1].first):
                 raise PeerError("the pages of a scan are not in path order")
+        # By the clock here, and after all others: the newest one is the tier, whatever the
+        # source takes the time to be.
+        others = [row.finished_ms for row in self._store.snapshots(self._tier.name)]
+        finished_ms = max(now_ms(), max(others, default=0) + 1)
         snapshot = Snapshot(
             self._tier.name,
             self._tier.source,
             self._lane.name,
             self._tier.paths,
             self._run,
-            scanned.started_ms,
-            scanned.finished_ms,
+            min(self._started_ms, finished_ms),
+            finished_ms,
             IDENTITY,
             __version__,
             self._state.unique,

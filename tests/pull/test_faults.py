@@ -42,9 +42,11 @@ from tests.pull.scripted import (
     ScriptDialer,
     file,
     page,
+    run_scripts,
     run_sync,
     scanned,
     segment,
+    serve_wants,
 )
 from tests.pull.world import AgentDialer, World
 from tests.real.killing import stored_twice
@@ -495,3 +497,23 @@ def test_a_store_that_fails_leaves_no_lane_and_no_thread(
     assert [] == [t.name for t in threading.enumerate() if t.name.startswith(ours)]
     assert world.sync(world.tier("one")).tiers[0].complete
     assert world.on_disk() == world.content("one")
+
+
+@pytest.mark.parametrize("finished", [[2**64 - 1, 5], [10**13, 10**12], [0, 0]])
+def test_the_last_scan_is_the_newest_snapshot_whatever_the_source_says_of_the_time(
+    world: World, finished: list[int]
+) -> None:
+    for number, time_ms in enumerate(finished):
+        data = b"content %d" % number
+
+        async def script(peer: Peer, data: bytes = data, time_ms: int = time_ms) -> None:
+            await peer.greet()
+            await peer.send(page(0, file(b"a", data)), Scanned(1, 1, (), time_ms, time_ms))
+            await serve_wants(peer, {0: [data]}, 1)
+            await peer.until_gone()
+
+        assert run_scripts(world, script).tiers[0].complete
+        assert {b"/a": data} == world.content("one")
+    row, snapshot = _snapshot(world)
+    assert snapshot.started_ms <= snapshot.finished_ms == row.finished_ms
+    assert 2 == len(world.index.snapshots("one"))
