@@ -37,16 +37,14 @@ def test_a_bundle_unpacks_to_what_restore_makes(synced: Place, tmp_path: Path) -
     out = tmp_path / "b.tar.zst"
     done = synced.cas("bundle", f"first:{synced.source}/first", "second", "-o", out)
     assert done.returncode == 0, done.stderr.decode()
-    assert b"5 files" in done.stderr or b"files" in done.stderr
+    assert b"7 files (2.30 MB) bundled: b.tar.zst, " in done.stderr
     words = ["sha256sum", "-c", "b.tar.zst.sha256"]
     assert subprocess.run(words, cwd=tmp_path, capture_output=True).returncode == 0
     (tmp_path / "out").mkdir()
     subprocess.run(["tar", "--zstd", "-xpf", out, "-C", tmp_path / "out"], check=True)
     for target in (f"first:{synced.source}/first", "second"):
         same = synced.cas("verify", "--tree", tmp_path / "out", target)
-        lines = same.stdout.decode().splitlines()
-        assert all("its time is" in line for line in lines), lines  # of directories above roots
-        assert b" 0 missing, 0 of other content or kind" in same.stderr
+        assert same.returncode == 0, same.stdout.decode()
 
 
 def test_a_bundle_in_shards_as_json(synced: Place, tmp_path: Path) -> None:
