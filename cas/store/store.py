@@ -175,7 +175,11 @@ def enter_snapshot(store: Store, writer: Writer, snapshot: Snapshot) -> Snapshot
 
 def same_content(one: Snapshot, other: Snapshot) -> bool:
     """Whether two snapshots say the same of the tier, whenever they were made."""
-    return (one.pages, one.problems, one.roots) == (other.pages, other.problems, other.roots)
+    return _said(one) == _said(other)
+
+
+def _said(snapshot: Snapshot) -> tuple[object, ...]:
+    return snapshot.source, snapshot.roots, snapshot.pages, snapshot.problems
 
 
 def left_out(snapshot: Snapshot) -> tuple[Problem, ...]:

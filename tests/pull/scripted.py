@@ -23,6 +23,7 @@ from cas.messages import (
     Want,
 )
 from cas.page import encode_page
+from cas.plan import Tier
 from cas.pull.state import SyncState
 from cas.pull.sync import SyncOptions, sync
 from cas.segment import SegmentHead, encode_segment
@@ -107,23 +108,23 @@ class ScriptDialer:
             await far.close()
 
 
-def run_scripts(world: World, *scripts: Script, tier: str = "one") -> SyncState:
-    """Sync one tier from an agent that follows `scripts`; whatever the sync raises."""
+def run_scripts(world: World, *scripts: Script) -> SyncState:
+    """Sync the tier "one" from an agent that follows `scripts`; whatever the sync raises."""
     dialer = ScriptDialer(*scripts)
     try:
-        asyncio.run(run_sync(world, dialer, tier))
+        asyncio.run(run_sync(world, dialer, world.tier("one")))
     finally:
         assert not dialer.failed, dialer.failed
     return world.state
 
 
-async def run_sync(world: World, dialer: Dialer, *tiers: str) -> None:
-    """Sync tiers from whatever `dialer` reaches; ends within `LIMIT_SECONDS`."""
+async def run_sync(world: World, dialer: Dialer, *tiers: Tier) -> None:
+    """Sync tiers, whatever their source, from what `dialer` reaches; ends in `LIMIT_SECONDS`."""
     world.state = SyncState()
     store = world.open()
     writer = Writer(world.layout, world.index)
-    chosen = [world.tier(name) for name in tiers]
-    work = sync(chosen, {"far": dialer}, store, writer, world.state, SyncOptions(give_up=0.0))
+    dialers = {tier.source: dialer for tier in tiers}
+    work = sync(tiers, dialers, store, writer, world.state, SyncOptions(give_up=0.0))
     try:
         await asyncio.wait_for(work, LIMIT_SECONDS)
     finally:

@@ -259,7 +259,7 @@ async def _cancelled_at(world: World, number: int) -> None:
             ours.cancel()
 
     dialer = AgentDialer(world.cache, lambda inner: Hooked(inner, before))
-    await run_sync(world, dialer, "one")
+    await run_sync(world, dialer, world.tier("one"))
 
 
 async def test_the_last_page_is_durable_before_the_snapshot_is_written(
@@ -315,7 +315,7 @@ async def test_the_last_page_is_durable_before_the_snapshot_is_written(
         await peer.send(*segment((2, 0), parts, [(1, 1, 0, 2)]))
         await peer.until_gone()
 
-    await run_sync(world, ScriptDialer(script), "one")
+    await run_sync(world, ScriptDialer(script), world.tier("one"))
     assert [] == lacking
     assert world.state.tiers[0].complete
 
@@ -463,7 +463,9 @@ async def _cancelled_when_stuck(world: World) -> None:
     async def before(_: int) -> None:
         pass
 
-    await run_sync(world, AgentDialer(world.cache, lambda inner: Stuck(inner, before)), "one")
+    await run_sync(
+        world, AgentDialer(world.cache, lambda inner: Stuck(inner, before)), world.tier("one")
+    )
 
 
 @pytest.mark.parametrize("after", [0, 1, 2, 3])
@@ -517,3 +519,58 @@ def test_the_last_scan_is_the_newest_snapshot_whatever_the_source_says_of_the_ti
     row, snapshot = _snapshot(world)
     assert snapshot.started_ms <= snapshot.finished_ms == row.finished_ms
     assert 2 == len(world.index.snapshots("one"))
+
+
+async def test_a_tier_that_has_moved_to_another_source_says_so(world: World) -> None:
+    _fill(world, files=3, big=10)
+    dialer = AgentDialer(world.cache)
+    await run_sync(world, dialer, world.tier("one"))
+    await run_sync(world, dialer, replace(world.tier("one"), source="near"))
+    assert world.state.tiers[0].complete
+    assert 0 == world.state.tiers[0].fetched
+    row, snapshot = _snapshot(world)
+    assert ("near", True) == (snapshot.source, row.complete)
+    await run_sync(world, dialer, replace(world.tier("one"), source="near"))
+    assert 2 == len(world.index.snapshots("one"))
+
+
+async def test_a_tier_whose_paths_have_changed_is_the_new_ones(world: World) -> None:
+    for part in ("a", "b", "c"):
+        (world.source / part).mkdir()
+        (world.source / part / "file").write_bytes(b"in " + part.encode())
+    dialer = AgentDialer(world.cache)
+    for parts in (("a", "b"), ("b",), ("b", "c"), ("a", "b", "c"), ("a", "b")):
+        tier = world.tier("one", *parts)
+        await run_sync(world, dialer, tier)
+        assert world.on_disk(*parts) == world.content("one")
+        row, snapshot = _snapshot(world)
+        assert (tier.paths, True) == (snapshot.roots, row.complete)
+        (state,) = world.state.tiers
+        assert snapshot.unique == state.unique == sum(len(f"in {part}") for part in parts)
+        assert state.to_fetch == state.fetched == state.unique - state.here
+
+
+async def test_two_plans_that_use_one_name_do_not_mix_their_tiers(world: World) -> None:
+    for part in ("a", "b"):
+        (world.source / part).mkdir()
+        (world.source / part / "file").write_bytes(b"in " + part.encode())
+    dialer = AgentDialer(world.cache)
+    one, other = world.tier("one", "a"), replace(world.tier("one", "b"), source="near")
+    for tier, part in ((one, "a"), (other, "b"), (one, "a"), (other, "b")):
+        await run_sync(world, dialer, tier)
+        assert world.on_disk(part) == world.content("one")
+        row, snapshot = _snapshot(world)
+        assert (tier.source, True) == (snapshot.source, row.complete)
+
+
+async def test_two_sources_share_what_they_have(world: World) -> None:
+    for part in ("a", "b"):
+        (world.source / part).mkdir()
+        (world.source / part / "same").write_bytes(b"the same" * 100)
+        (world.source / part / "own").write_bytes(part.encode() * 50)
+    near = replace(world.tier("two", "b"), source="near")
+    third = world.tier("three", "a", "b")
+    await run_sync(world, AgentDialer(world.cache), world.tier("one", "a"), near, third)
+    counted = [(t.unique, t.here, t.to_fetch, t.fetched) for t in world.state.tiers]
+    assert [(850, 0, 850, 850), (850, 800, 50, 50), (900, 900, 0, 0)] == counted
+    assert all(tier.complete for tier in world.state.tiers)
