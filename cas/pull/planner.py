@@ -1,12 +1,14 @@
 """Which chunks of a tier are missing here: pages come in, wants and totals go out.
 
 A page whose recipes are not all here waits for them. The memory of a whole tier's chunks is one
-set of 64-bit numbers, the beginnings of their ids: enough to count each chunk once. Two chunks
-that begin alike would only be counted as one, and asked for in the next round.
+set of 64-bit numbers, hashes of their ids: enough to count each chunk once. They are keyed with
+what only this process knows (SipHash, PEP 456), so nobody can make two chunks that are taken for
+one, of which the second would never be asked for.
 """
 
 from __future__ import annotations
 
+import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -19,6 +21,8 @@ from cas.ids import DIGEST_SIZE, Digest
 from cas.interfaces import Index
 from cas.page import decode_page, page_id
 from cas.recipe import Recipe, decode_recipe, recipe_id
+
+_WIDE_HASHES = sys.hash_info.width >= 64  # else the ids themselves are kept
 
 
 class Holdings(Protocol):
@@ -97,7 +101,7 @@ class Planner:
 
     def __init__(self, holdings: Holdings) -> None:
         self._holdings = holdings
-        self._seen: set[int] = set()
+        self._seen: set[int | Digest] = set()
         self._waiting: dict[int, _Waiting] = {}
         self._asked: set[Digest] = set()
         self._fresh: dict[Digest, bytes] = {}  # recipes that came and whose pages still wait
@@ -191,7 +195,7 @@ class Planner:
         return at
 
     def _is_new(self, id_: Digest) -> bool:
-        short = int.from_bytes(id_[:8], "little")
+        short = hash(id_) if _WIDE_HASHES else id_
         if short in self._seen:
             return False
         self._seen.add(short)

@@ -4,13 +4,15 @@ store is as good as before. The other way round too: a client that asks an agent
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from cas.entry import Content
 from cas.errors import CasError, FormatError, LimitError, PeerError, TransportError
 from cas.frame import Codec
-from cas.ids import digest_of
+from cas.ids import Digest, digest_of
 from cas.messages import (
     Message,
     Missed,
@@ -18,6 +20,7 @@ from cas.messages import (
     Piece,
     Recipes,
     Same,
+    Scan,
     Want,
 )
 from cas.pull import receive
@@ -210,3 +213,25 @@ def _put_together(piece: Callable[[int], Piece]) -> None:
     assembler = receive.Assembler()
     for number in range(10_000):
         assembler.add(piece(number))
+
+
+def test_chunks_whose_ids_begin_alike_are_both_wanted(world: World) -> None:
+    """Some 2^32 hashes make two chunks that do, which is little to ask of somebody who wants a
+    file of his to be missing here and the tier to be called complete."""
+    alike = Digest(digest_of(A)[:16] + bytes(16))
+    twin = replace(file(b"b", B), content=Content(len(B), alike, 1))
+    wanted: list[list[int]] = []
+
+    async def script(peer: Peer) -> None:
+        scan = (await peer.greet()).scan
+        while True:
+            await peer.send(page(0, file(b"a", A), twin, scan=scan), scanned(1, scan=scan))
+            wanted.append(indexes(await peer.get(Want)))
+            if scan == 1:
+                await peer.send(*segment((1, 0), [A], [_run(0)], last=True))
+            await peer.send(Missed(scan, 0, ((1, "as if it had changed"),)))
+            scan = (await peer.get(Scan)).scan
+
+    (tier,) = run_scripts(world, script).tiers
+    assert [[0, 1], [1], [1]] == wanted
+    assert not tier.complete
