@@ -13,6 +13,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import or_
 from typing import Protocol
 
 from cas.entry import Content, Entry
@@ -230,20 +231,17 @@ def bitmap(indexes: Sequence[int]) -> bytes:
 class IndexHoldings:
     """Holdings of a store: its index, its objects, and what its writer has pending."""
 
-    def __init__(
-        self, index: Index, read: _ReadObject, is_pending: _IsPending | None = None
-    ) -> None:
+    def __init__(self, index: Index, read: _ReadObject, pending: _Held | None = None) -> None:
         self._index = index
         self._read = read
-        self._is_pending = is_pending
+        self._pending = pending
 
     def held(self, chunks: Sequence[Digest]) -> list[bool]:
         """See `Holdings.held`."""
         # Pending first: what is committed in between is then found in the index.
-        pending = self._is_pending
-        waiting = [pending is not None and pending(chunk) for chunk in chunks]
+        waiting = None if self._pending is None else self._pending(chunks)
         here = self._index.held(chunks)
-        return [one or other for one, other in zip(waiting, here, strict=True)]
+        return here if waiting is None else list(map(or_, waiting, here))
 
     def recipe(self, part: Digest) -> bytes | None:
         """See `Holdings.recipe`."""
@@ -256,5 +254,5 @@ class _ReadObject(Protocol):
     def __call__(self, object_id: Digest, /) -> bytes: ...
 
 
-class _IsPending(Protocol):
-    def __call__(self, chunk: Digest, /) -> bool: ...
+class _Held(Protocol):
+    def __call__(self, chunks: Sequence[Digest], /) -> list[bool]: ...

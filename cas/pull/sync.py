@@ -175,7 +175,7 @@ class _Link:
         holdings = IndexHoldings(
             self._store.index,
             self._store.reader.object,
-            writer.is_pending if writer is not None else None,
+            writer.pending if writer is not None else None,
         )
         self._pull = TierPull(
             tier,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 
 from cas.errors import StoreError
@@ -100,10 +101,10 @@ class Writer:
             for name in ("recipes", "snapshots", "files", "pending_pages", "settled_tiers"):
                 getattr(self._changes, name).extend(getattr(changes, name))
 
-    def is_pending(self, chunk: Digest) -> bool:
-        """Whether `chunk` was added and waits for a commit."""
+    def pending(self, chunks: Sequence[Digest]) -> list[bool]:
+        """For each of `chunks` whether it was added and waits for a commit."""
         with self._guard:
-            return chunk in self._pending
+            return [chunk in self._pending for chunk in chunks]
 
     def commit(self) -> None:
         """Make all that was added so far durable: packs, then index. Raises StoreError, and from
