@@ -16,7 +16,7 @@ from cas.agent.roots import Opener, RootGuard
 from cas.entry import Content, Entry
 from cas.errors import SourceError
 from cas.ids import Digest, digest_of
-from cas.recipe import Copy, Recipe, decode_recipe, single_chunk
+from cas.recipe import Copy, Recipe, decode_recipe
 
 READ_SIZE = 4 * 2**20  # bytes read at once where wanted chunks lie side by side, or one chunk
 
@@ -77,7 +77,9 @@ def read_wanted(
             start = done
             while done < len(wanted) and wanted[done] < end:
                 done += 1
-            if done > start:
+            if done > start and not content.parts:
+                yield _read_small(opener, entry.path, content, first)
+            elif done > start:
                 places = _places(content, recipe_of, first, wanted[start:done])
                 yield from _read_file(opener, entry.path, places)
             first = end
@@ -95,7 +97,8 @@ def _places(
     offset = 0
     remaining = iter(wanted)
     index = next(remaining, None)
-    for recipe in _recipes(content, recipe_of):
+    for part in content.parts:
+        recipe = _decoded(recipe_of(part))
         if index is None:
             return
         end = first + len(recipe.ids)
@@ -108,13 +111,6 @@ def _places(
         offset += recipe.size
     if index is not None:
         raise SourceError("a file's recipes have fewer chunks than its entry says")
-
-
-def _recipes(content: Content, recipe_of: Callable[[Digest], bytes]) -> Iterator[Recipe]:
-    if not content.parts:
-        yield single_chunk(content.digest, content.size)
-    for part in content.parts:
-        yield _decoded(recipe_of(part))
 
 
 @lru_cache(RECIPES_DECODED)
@@ -140,7 +136,7 @@ def _read_file(opener: Opener, path: bytes, places: Iterator[_Place]) -> Iterato
     try:
         fd, _ = opener.regular_file(path)
     except OSError as error:
-        reason = f"cannot be read any more: {error.strerror or error}"
+        reason = _unread(error)
         yield from (Missed(place.index, reason) for place in places)
         return
     try:
@@ -148,6 +144,23 @@ def _read_file(opener: Opener, path: bytes, places: Iterator[_Place]) -> Iterato
             yield from _read_run(fd, run)
     finally:
         os.close(fd)
+
+
+def _read_small(opener: Opener, path: bytes, content: Content, index: int) -> Result:
+    """The one chunk of a file that is no more: most files are."""
+    try:
+        fd, _ = opener.regular_file(path)
+        try:
+            data = _read_at(fd, 0, content.size)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        return Missed(index, _unread(error))
+    return Found(index, data) if digest_of(data) == content.digest else Missed(index, CHANGED)
+
+
+def _unread(error: OSError) -> str:
+    return f"cannot be read any more: {error.strerror or error}"
 
 
 def _neighbours(places: Iterator[_Place]) -> Iterator[list[_Place]]:
@@ -171,7 +184,7 @@ def _read_run(fd: int, run: list[_Place]) -> Iterator[Result]:
     try:
         data = _read_at(fd, start, size)
     except OSError as error:
-        reason = f"cannot be read any more: {error.strerror or error}"
+        reason = _unread(error)
         yield from (Missed(place.index, reason) for place in run)
         return
     for place in run:
