@@ -58,11 +58,11 @@ class FrameEncoder:
 
     def segment(self, plain: list[bytes], *, last: bool) -> bytes:
         """The payload of the next segment, holding `plain` end to end; `last` ends the frame."""
-        pieces = [self._stream.compress(chunk) for chunk in plain]
+        # Joined, since each step of zstd lets the GIL go and may have to wait to get it again.
+        data = b"".join(plain)
         mode = zstandard.COMPRESSOBJ_FLUSH_FINISH if last else zstandard.COMPRESSOBJ_FLUSH_BLOCK
-        pieces.append(self._stream.flush(mode))
-        self.plain_size += sum(map(len, plain))
-        return b"".join(pieces)
+        self.plain_size += len(data)
+        return self._stream.compress(data) + self._stream.flush(mode)
 
 
 class FrameDecoder:
