@@ -23,7 +23,8 @@ class WireMeter:
 
 class Tally:
     """One round's share of a tier's state. What earlier rounds brought counts as fetched, not as
-    here, so `to_fetch` and `fetched` never go back."""
+    here, so `fetched` never goes back; nor does `to_fetch` while a scan goes on, but at its end
+    it is without what was missed before and has gone from the source since."""
 
     def __init__(self, state: TierState, meter: WireMeter) -> None:
         self._state = state
@@ -36,11 +37,12 @@ class Tally:
         self._state.wire_in += came
         self._state.wire_out += went
 
-    def counts(self, counts: Counts) -> None:
-        """Take in what the scan says."""
+    def counts(self, counts: Counts, *, final: bool) -> None:
+        """Take in what the scan says, at last or so far."""
         state = self._state
         state.names = counts.names
         state.logical = counts.logical
         state.unique = counts.unique
-        state.to_fetch = max(state.to_fetch, self._fetched_before + counts.missing)
+        to_fetch = self._fetched_before + counts.missing
+        state.to_fetch = to_fetch if final else max(state.to_fetch, to_fetch)
         state.here = max(0, counts.unique - state.to_fetch)

@@ -350,7 +350,7 @@ class TierPull:
         else:
             counts = self._planner.counts
         if self._first or final:
-            self._tally.counts(counts)
+            self._tally.counts(counts, final=final)
         if final:
             self._state.scanned = True
             self._state.phase = Phase.FETCHING

@@ -19,7 +19,7 @@ from cas.entry import Content
 from cas.errors import StoreError, TransportError
 from cas.ids import DIGEST_SIZE, digest_of, split_digests
 from cas.interfaces import Changes, SnapshotRow
-from cas.messages import PROTOCOL, Ack, Beat, Hello, Look, Message, Page, Recipes, Scanned
+from cas.messages import PROTOCOL, Ack, Beat, Hello, Look, Message, Page, Recipes, Scanned, Want
 from cas.pull import lane as lane_module
 from cas.pull import tier as tier_module
 from cas.pull.keeper import Keeper
@@ -574,3 +574,63 @@ async def test_two_sources_share_what_they_have(world: World) -> None:
     counted = [(t.unique, t.here, t.to_fetch, t.fetched) for t in world.state.tiers]
     assert [(850, 0, 850, 850), (850, 800, 50, 50), (900, 900, 0, 0)] == counted
     assert all(tier.complete for tier in world.state.tiers)
+
+
+class AtWant(Hooked):
+    """A lane that does something to the source just before the first wants reach the agent."""
+
+    def __init__(self, inner: Transport, change: Callable[[], object], times: list[int]) -> None:
+        super().__init__(inner, self._nothing)
+        self._change = change
+        self._times = times
+
+    async def _nothing(self, _: int) -> None:
+        pass
+
+    async def send(self, data: bytes) -> None:
+        if data[4] == Want.TYPE and self._times[0]:
+            self._times[0] -= 1
+            self._change()
+        await self._inner.send(data)
+
+
+def _to_fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _to_directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _to_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("f001")
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "deleted": Path.unlink,
+    "shorter": lambda path: os.truncate(path, 1_000_000),
+    "longer": lambda path: path.write_bytes(os.urandom(500_000) + path.read_bytes()),
+    "a FIFO": _to_fifo,
+    "a directory": _to_directory,
+    "a link": _to_link,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_file_that_changes_between_scan_and_reading(
+    world: World, change: Callable[[Path], object]
+) -> None:
+    _fill(world, files=5)
+    victim, times = world.source / "big", [1]
+    state = world.sync(
+        world.tier("one"), wrap=lambda inner: AtWant(inner, lambda: change(victim), times)
+    )
+    (tier,) = state.tiers
+    assert tier.complete
+    assert () == tier.problems
+    assert world.on_disk() == world.content("one")
+    assert tier.fetched == tier.to_fetch
+    assert tier.unique == sum(map(len, world.on_disk().values()))
