@@ -3,7 +3,8 @@
 The *store thread* plans pages, decodes and hashes segments, appends to packs; everything it does
 happens in the order in which it was handed over. The *commit thread* makes what was appended
 durable; one commit takes all that has gathered since the last. Only after it are segments given to
-`acknowledge`.
+`acknowledge`. A segment waits a moment for others to be committed with: chunk ids are spread all
+over the index, so each commit writes a page of it for almost every chunk, and two are dear.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import TypeVar
 from cas.pull.receive import StoredSegment
 from cas.store.writer import Writer
 
+COMMIT_SECONDS = 0.25  # a segment waits this long for company
+COMMIT_SIZE = 16 * 2**20  # stored bytes that do not wait: well below what the agent has in flight
 IDLE_COMMIT_SECONDS = 1.0  # pages alone wait this long for company
 
 T = TypeVar("T")
@@ -42,10 +45,14 @@ class Keeper:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._store_thread, work, *arguments)
 
-    def stored(self, segments: list[StoredSegment]) -> None:
-        """These segments were handed to the writer: commit them soon and acknowledge them."""
+    def stored(self, segments: list[StoredSegment], *, last: bool = False) -> None:
+        """These segments were handed to the writer: commit them soon and acknowledge them; at once
+        if they are the `last`."""
+        if segments and not self._stored:
+            asyncio.get_running_loop().call_later(COMMIT_SECONDS, self._urgent.set)
         self._stored += segments
-        self._urgent.set()
+        if last or sum(segment.stored_size for segment in self._stored) >= COMMIT_SIZE:
+            self._urgent.set()
 
     async def commit(self) -> None:
         """Commit now; durable on return, and acknowledged."""
@@ -63,7 +70,7 @@ class Keeper:
             await self._acknowledge(batch)
 
     async def keep_committing(self) -> None:
-        """Commit whenever segments were stored, and now and then for pages; until cancelled."""
+        """Commit soon after segments were stored, and now and then for pages; until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             # Not by `asyncio.wait_for`: before Python 3.12 it forgets that it was cancelled when

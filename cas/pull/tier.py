@@ -193,9 +193,10 @@ class TierPull:
         key = (piece.frame, piece.segment)
         stored = await self._keeper.do(self._receiver.store, key, data, self)
         self._uncommitted += len(stored)
-        self._keeper.stored(stored)
         for number in [n for n, expected in self._expected.items() if not expected.left]:
             del self._expected[number]
+        all_came = self.round.scanned is not None and not self._expected
+        self._keeper.stored(stored, last=all_came)
 
     def _admit(self, number: int) -> None:
         scanned = self.round.scanned
