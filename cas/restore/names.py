@@ -13,7 +13,11 @@ from dataclasses import dataclass
 from cas.descriptor import Descriptor
 from cas.entry import DEVICES, HOLE_DIGEST, INCONSISTENT, Content, Entry, Kind
 from cas.errors import RestoreError
+from cas.ids import Digest, digest_of
 from cas.interfaces import ContentSource, Location, Read
+from cas.rebuild.run import damage
+from cas.rebuild.scatter import write_at
+from cas.rebuild.spans import Span
 from cas.rebuild.write import write_content
 from cas.restore.compare import TYPES, difference
 from cas.restore.directories import Directories
@@ -60,6 +64,19 @@ class Means:
         return self.directories.open(parent, create=True), name
 
 
+@dataclass(slots=True, eq=False)
+class OpenFile:
+    """A file of several runs that is being made: `new` is to be placed as `name` of `parent`.
+    `checked` once its digest was found right."""
+
+    work: Work
+    content: Content
+    new: NewFile
+    parent: Descriptor
+    name: bytes
+    checked: bool = False
+
+
 class Names:
     """Makes names; safe to use from several threads. `stop` ends the writing of files."""
 
@@ -93,8 +110,55 @@ class Names:
             self._symlink(entry, parent.fd, name)
         else:
             self._special(entry, parent.fd, name)
+        self._remember(work, parent, name)
+
+    def begin_file(self, work: Work, means: Means) -> OpenFile | None:
+        """Open a file whose runs are written later, in any order and by any thread; None if what is
+        there is kept. Raises like `make`. It must be finished, or its `new` closed."""
+        content = work.entry.content
+        if content is None:
+            raise RestoreError("its content could not be read at the source")
+        parent, name = means.parent(work.entry.path)
+        if self._is_kept(work, parent.fd, name):
+            self._tally.count(kept=1)
+            self._remember(work, parent, name)
+            return None
+        new = NewFile(parent.fd, replace=self._replace)
+        try:
+            os.ftruncate(new.fd, content.size)
+        except BaseException:
+            new.close()
+            raise
+        return OpenFile(work, content, new, parent, name)
+
+    def write_run(self, file: OpenFile, span: Span, data: memoryview) -> None:
+        """Write a run where it belongs. Raises OSError; DamageError if it is all of the file and
+        not what it should be."""
+        if len(data) == file.content.size:
+            self._check(file, digest_of(data))
+        write_at(file.new.fd, data, span.at)
+        self._written(len(data))
+
+    def finish_file(self, file: OpenFile) -> None:
+        """Every run is written: check the whole, dress it, give it its name, close it. Raises
+        DamageError, OSError; nothing was made then."""
+        try:
+            if not file.checked:
+                self._check(file, digest_of(os.pread(file.new.fd, file.content.size, 0)))
+            self._place_file(file.work.entry, file.new, file.name)
+        finally:
+            file.new.close()
+        self._remember(file.work, file.parent, file.name)
+
+    def _check(self, file: OpenFile, digest: Digest) -> None:
+        if digest != file.content.digest:
+            raise damage(file.content, self._source)
+        file.checked = True
+
+    def _remember(self, work: Work, parent: Descriptor, name: bytes) -> None:
+        """For its further names."""
         if work.first is not None:
-            work.first.path, work.first.inode = entry.path, _inode(parent.fd, name)
+            work.first.path, work.first.inode = work.entry.path, _inode(parent.fd, name)
 
     def link(self, work: Work, means: Means, old_path: bytes, inode: Inode) -> None:
         """Make the name another one of the file `inode`, which is at `old_path`. Raises like
@@ -151,11 +215,14 @@ class Names:
                 hashed=not entry.flags & HOLE_DIGEST,
                 first=work.first_chunk,
             )
-            self._metadata.put(new.fd, entry)
-            new.place(name, replace=self._replace)
+            self._place_file(entry, new, name)
         finally:
             new.close()
-        self._tally.count(files=1, bytes=content.size)
+
+    def _place_file(self, entry: Entry, new: NewFile, name: bytes) -> None:
+        self._metadata.put(new.fd, entry)
+        new.place(name, replace=self._replace)
+        self._tally.count(files=1, bytes=entry.size)
         self._tally.progress(0, 1)
         if entry.flags & INCONSISTENT:
             self._tally.doubt(entry.path, "it changed while it was read at the source")

@@ -19,11 +19,9 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import closing
 from errno import EMLINK, ENOSYS, EOPNOTSUPP, EPERM, EXDEV
 from functools import partial
-from itertools import groupby
-from operator import attrgetter
 
 from cas.descriptor import Descriptor
 from cas.entry import Entry, Kind, check_path, path_order
@@ -32,12 +30,14 @@ from cas.interfaces import ContentSource, Location, Read
 from cas.rebuild.write import LARGE
 from cas.restore.crew import Crew
 from cas.restore.directories import Directories, open_target
+from cas.restore.gather import Batch, Gatherer, Item, is_gathered, open_most
 from cas.restore.metadata import Metadata
 from cas.restore.names import FirstName, Means, Names, Work
 from cas.restore.order import in_order
 from cas.restore.report import RestoreOptions, RestoreReport, Tally
 
 WINDOW_NAMES = 16384  # files that are put in order
+WINDOW_SIZE = 2**30  # bytes of them
 BATCH_NAMES = 64  # those without content
 MOST_WORKERS = 4
 NO_LINK = (EMLINK, EXDEV, EPERM, EOPNOTSUPP, ENOSYS)
@@ -84,7 +84,10 @@ class _Restore:
         self._crew = Crew(workers)
         self._names = Names(source, options.existing, self._metadata, self._tally, self._crew.stop)
         self._threads = threading.local()
+        self._gatherer = Gatherer(self._names, self._tally)
+        self._open_most = open_most()
         self._window: list[Entry] = []
+        self._window_size = 0
         self._large = threading.Lock()
         self._last: tuple[bytes, ...] = ()
         self._again = False
@@ -93,7 +96,7 @@ class _Restore:
         self._finished_last: dict[bytes, Entry] = {}
 
     def run(self, entries: Iterable[Entry]) -> RestoreReport:
-        with self._readers, self._crew:
+        with closing(self._gatherer), self._readers, self._crew:
             for entry in self._readable(entries):
                 self._try(entry.path, self._take, entry)
             self._catch_up()
@@ -131,7 +134,8 @@ class _Restore:
             self._crew.give(partial(self._make_large, self._work(entry)))
         else:
             self._window.append(entry)
-            if len(self._window) >= WINDOW_NAMES:
+            self._window_size += entry.size
+            if len(self._window) >= WINDOW_NAMES or self._window_size >= WINDOW_SIZE:
                 self._hand_out()
 
     def _directory(self, entry: Entry) -> None:
@@ -151,23 +155,41 @@ class _Restore:
         return Work(entry, self._again, self._first_name(entry), first)
 
     def _hand_out(self) -> None:
-        """Hand out the window, the names whose content is in one frame as one task."""
-        window, self._window = self._window, []
-        for frame, group in groupby(in_order(window, self._source), key=attrgetter("frame")):
-            works = [self._work(one.entry, one.first) for one in group]
-            if frame >= 0:
-                self._crew.give(partial(self._make, works, works[0].first_chunk))
-                continue
-            for at in range(0, len(works), BATCH_NAMES):
-                self._crew.give(partial(self._make, works[at : at + BATCH_NAMES]))
+        """Hand out the window: what has its content in frames as one task for each frame, the rest
+        in tasks of some names."""
+        window, self._window, self._window_size = self._window, [], 0
+        batch = Batch(self._source)
+        others = []
+        for one in in_order(window, self._source):
+            work = self._work(one.entry, one.first)
+            if batch.scattered >= self._open_most:
+                self._give(batch)
+                batch = Batch(self._source)
+            if one.first is None:
+                others.append(work)
+            elif is_gathered(one.entry):
+                self._try(one.entry.path, batch.add_runs, work)
+            else:
+                batch.add_single(work, one.first)
+        self._give(batch)
+        for at in range(0, len(others), BATCH_NAMES):
+            self._crew.give(partial(self._make, others[at : at + BATCH_NAMES]))
 
-    def _make(self, works: list[Work], start: Location | None = None) -> None:
-        """Make names whose content is in one frame, from `start` on, or which have none."""
-        source = self._source
-        with nullcontext(source.read) if start is None else source.scan(start) as read:
-            means = self._means(read)
-            for work in works:
-                self._try(work.entry.path, self._names.make, work, means)
+    def _give(self, batch: Batch) -> None:
+        for start, items in batch.frames():
+            self._crew.give(partial(self._gather, start, items))
+        if batch.scattered:
+            self._crew.drain()  # such files are open until their last frame was read
+
+    def _gather(self, start: Location, items: list[Item]) -> None:
+        with self._source.scan(start) as read:
+            self._gatherer.make(items, read, self._means(read))
+
+    def _make(self, works: list[Work]) -> None:
+        """Make names one by one."""
+        means = self._means()
+        for work in works:
+            self._try(work.entry.path, self._names.make, work, means)
 
     def _make_large(self, work: Work) -> None:
         # One at a time: its readers keep all cores busy, and the next one begins in the frame
