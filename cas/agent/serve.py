@@ -15,7 +15,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from cas import __version__, wire
@@ -65,6 +65,7 @@ PRODUCERS = 2
 DEFAULT_LEVEL = 3
 SHARED_LEVEL = 12  # above it one encoder takes 80 MB and more, and there is one producer
 PAGES_DECODED = 4
+SCANS_AT_ONCE = 16  # one works, the others wait
 
 
 class PageCache:
@@ -81,10 +82,13 @@ class PageCache:
 
 @dataclass(slots=True)
 class _Running:
-    """A scan: its pages' ids in order, and the scanner while it works."""
+    """A scan: its pages in order, their ids and how many chunks each has; the scanner while it
+    works."""
 
-    pages: list[Digest]
+    pages: list[Digest] = field(default_factory=list)
+    chunks: list[int] = field(default_factory=list)
     scanner: Scanner | None = None
+    is_over: bool = False
 
 
 class Agent:
@@ -189,8 +193,7 @@ class Agent:
 
     def _handle(self, message: Message) -> None:
         if isinstance(message, Scan):
-            self._scans.setdefault(message.scan, _Running([]))
-            self._orders.put(lambda: self._scan(message))
+            self._order(message)
         elif isinstance(message, Look):
             self._looks.put(lambda: self._look(message))
         elif isinstance(message, Want):
@@ -225,11 +228,22 @@ class Agent:
             self._producers.append(producer)
             self._start(producer.run)
 
+    def _order(self, message: Scan) -> None:
+        if message.scan in self._scans:
+            raise PeerError(f"scan {message.scan} was asked for already")
+        if sum(not running.is_over for running in self._scans.values()) >= SCANS_AT_ONCE:
+            raise PeerError("too many scans are asked for at once")
+        self._scans[message.scan] = _Running()
+        self._orders.put(lambda: self._scan(message))
+
     def _want(self, message: Want) -> None:
         running = self._scans.get(message.scan)
         if running is None or message.number >= len(running.pages):
             raise PeerError(f"page {message.number} of scan {message.scan} was never sent")
         bits = int.from_bytes(message.bitmap, "little")
+        chunks = running.chunks[message.number]
+        if bits.bit_length() > chunks:
+            raise PeerError(f"page {message.number} has {chunks} chunks, and more are wanted")
         indexes = [i for i in range(bits.bit_length()) if message.bitmap[i >> 3] >> (i & 7) & 1]
         self._start_producers()
         self._jobs.put(Job(message.scan, message.number, indexes))
@@ -251,6 +265,7 @@ class Agent:
             running.scanner = scanner
             for page in scanner:
                 number = len(running.pages)
+                running.chunks.append(page.chunks)
                 running.pages.append(page.id)
                 if page.id in known:
                     self._outbox.put_message(Same(order.scan, number, page.id), 64)
@@ -263,6 +278,7 @@ class Agent:
             return
         finally:
             running.scanner = None
+            running.is_over = True
         finished = time.time_ns() // 1_000_000
         self._outbox.put_message(
             Scanned(order.scan, len(running.pages), problems, started, finished)
