@@ -344,8 +344,10 @@ async def serve(
     agent = Agent(cache, RootGuard(roots), silence=silence)
     lane = asyncio.create_task(agent.lane(transport))
     watch = asyncio.create_task(agent.watch())
-    await asyncio.wait((lane, watch), return_when=asyncio.FIRST_COMPLETED)
-    agent.close()
-    watch.cancel()
-    lane.cancel()
-    await asyncio.gather(lane, watch, return_exceptions=True)
+    try:
+        await asyncio.wait((lane, watch), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        agent.close()
+        watch.cancel()
+        lane.cancel()
+        await asyncio.gather(lane, watch, return_exceptions=True)

@@ -79,9 +79,14 @@ async def _talk(talk: Talk, *, silence: float = 300.0) -> None:
     await asyncio.wait_for(talk(client), LIMIT_SECONDS)
     await near.close()
     await asyncio.wait_for(agent, LIMIT_SECONDS)
+    await _threads_end(before)
+
+
+async def _threads_end(before: set[threading.Thread]) -> None:
     for thread in set(threading.enumerate()) - before:
-        await asyncio.to_thread(thread.join, LIMIT_SECONDS)
-        assert not thread.is_alive() or thread.name.startswith("asyncio")
+        if not thread.name.startswith("asyncio"):
+            await asyncio.to_thread(thread.join, LIMIT_SECONDS)
+            assert not thread.is_alive()
 
 
 @pytest.fixture
@@ -128,13 +133,29 @@ async def test_goodbye_ends_the_agent_in_the_middle_of_its_work(tree: Path) -> N
     await _talk(talk)
 
 
-async def test_a_silent_client_is_given_up(tree: Path) -> None:
+async def test_a_silent_client_is_given_up() -> None:
     before = set(threading.enumerate())
     near, far = pair()
     await asyncio.wait_for(serve(far, MemoryScanCache(), silence=0.01), LIMIT_SECONDS)
     await near.close()
-    for thread in set(threading.enumerate()) - before:
-        await asyncio.to_thread(thread.join, LIMIT_SECONDS)
+    await _threads_end(before)
+
+
+async def test_an_agent_that_is_cancelled_leaves_no_thread(tree: Path) -> None:
+    before = set(threading.enumerate())
+    near, far = pair()
+    agent = asyncio.create_task(serve(far, MemoryScanCache()))
+    client = Client(near)
+    await client.get(Hello)
+    await client.send(Hello(PROTOCOL, __version__, IDENTITY, ()), Tune(1, 2**20), scan(tree))
+    await client.get(Scanned)
+    await client.send(Want(1, 1, b"\xff" * 10))
+    await client.get(Piece)
+    agent.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await agent
+    await _threads_end(before)
+    await near.close()
 
 
 NONSENSE: dict[str, list[Message]] = {
