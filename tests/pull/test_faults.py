@@ -188,7 +188,7 @@ async def test_committing_can_be_cancelled_at_any_step(steps: int) -> None:
     keeper = Keeper(None, _acknowledge_nothing)
     task = asyncio.create_task(keeper.keep_committing())
     await _steps(3)
-    keeper.stored([])
+    keeper.stored([], last=True)
     await _steps(steps)
     task.cancel()
     assert await _ends(task)
