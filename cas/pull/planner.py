@@ -250,6 +250,28 @@ class IndexHoldings:
         return self._read(part)
 
 
+class Promises:
+    """What the tiers of a dry run would bring, so that a later tier counts it as here."""
+
+    def __init__(self) -> None:
+        self._earlier: set[Digest] = set()
+        self._now: set[Digest] = set()
+
+    def begin_round(self) -> None:
+        """The tier under way is scanned, perhaps again."""
+        self._now = set()
+
+    def end_tier(self) -> None:
+        """What it would bring is there for the tiers that follow."""
+        self._earlier |= self._now
+        self._now = set()
+
+    def held(self, chunks: Sequence[Digest]) -> list[bool]:
+        """For each of `chunks` whether an earlier tier would bring it; this one brings the rest."""
+        self._now.update(chunks)
+        return [chunk in self._earlier for chunk in chunks]
+
+
 class _ReadObject(Protocol):
     def __call__(self, object_id: Digest, /) -> bytes: ...
 

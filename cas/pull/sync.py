@@ -21,7 +21,7 @@ from cas.messages import Beat, Bye, Tune
 from cas.plan import Tier
 from cas.pull.keeper import Keeper
 from cas.pull.lane import Lane, open_lane
-from cas.pull.planner import IndexHoldings, Planner
+from cas.pull.planner import IndexHoldings, Planner, Promises
 from cas.pull.receive import Assembler, Receiver, StoredSegment
 from cas.pull.state import Phase, SyncState, TierState
 from cas.pull.tier import Round, TierPull
@@ -75,14 +75,16 @@ async def sync(
             raise TransportError("no way to reach this source is known", where=source)
     async with contextlib.AsyncExitStack() as stack:
         links: dict[str, _Link] = {}
+        promises = Promises()
         for tier, tier_state in zip(tiers, state.tiers, strict=True):
             link = links.get(tier.source)
             if link is None:
                 link = links[tier.source] = _Link(
-                    dialers[tier.source], store, writer, state, options, run
+                    dialers[tier.source], store, writer, promises, state, options, run
                 )
                 stack.push_async_callback(link.close)
             await link.pull(tier, tier_state)
+            promises.end_tier()
 
 
 def new_run() -> bytes:
@@ -98,6 +100,7 @@ class _Link:
         dialer: Dialer,
         store: Store,
         writer: Writer | None,
+        promises: Promises,
         state: SyncState,
         options: SyncOptions,
         run: bytes,
@@ -105,6 +108,7 @@ class _Link:
         self._dialer = dialer
         self._store = store
         self._writer = writer
+        self._promises = promises
         self._state = state
         self._options = options
         self._run = run
@@ -175,8 +179,9 @@ class _Link:
         holdings = IndexHoldings(
             self._store.index,
             self._store.reader.object,
-            writer.pending if writer is not None else None,
+            writer.pending if writer is not None else self._promises.held,
         )
+        self._promises.begin_round()
         self._pull = TierPull(
             tier,
             self._scans,

@@ -92,6 +92,19 @@ def test_a_dry_run_counts_the_same_and_writes_nothing(world: World) -> None:
     assert not dry.complete
 
 
+def test_a_dry_run_counts_what_an_earlier_tier_would_bring_as_here(world: World) -> None:
+    _fill(world.source / "a", seed=1)
+    _fill(world.source / "b", seed=1)
+    (world.source / "b" / "new").write_bytes(b"only here" * 10)
+    tiers = world.tier("one", "a"), world.tier("two", "b")
+    dry = world.sync(*tiers, options=SyncOptions(dry_run=True)).tiers
+    wet = world.sync(*tiers).tiers
+    assert [(t.unique, t.here, t.to_fetch) for t in wet] == [
+        (t.unique, t.here, t.to_fetch) for t in dry
+    ]
+    assert 90 == dry[1].to_fetch
+
+
 def test_excluded_names_do_not_come(world: World) -> None:
     _fill(world.source / "a", seed=1, files=3)
     world.sync(world.tier("one", exclude=["*.bin"]))
