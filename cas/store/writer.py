@@ -55,7 +55,9 @@ class Writer:
         if self._changes:
             index.commit(self._changes)
         self._changes = Changes()
-        self._next_frame = index.next_frame()
+        # By the clock, so that no frame has the number of another that the index does not know: one
+        # in a pack that was damaged when the index was made, or that comes from another store.
+        self._next_frame = max(index.next_frame(), now_ms() << 16)
         self._frames: dict[int, PackFile] = {}
         self._pending: set[Digest] = set()
         self._objects = _Objects()
