@@ -7,12 +7,13 @@ pack that was sealed but not yet entered under its new name is entered; one that
 kept its old name is named.
 
 What the index knows was whole once. A pack where a known record is not, or is missing, is damaged
-and not torn: it stays as it is, for the records after the bad one can still be read, and nothing is
-appended to it.
+and not torn, and so is one that has whole records after a bad one. It stays as it is, since they
+can still be read, and nothing is appended to it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from dataclasses import replace
@@ -22,6 +23,7 @@ from cas.errors import DamageError, FormatError
 from cas.interfaces import Changes, Index, Location, PackRow, SegmentPlace
 from cas.pack import (
     HEADER_SIZE,
+    RECORD_MAGIC,
     Record,
     decode_header,
     read_payload,
@@ -29,7 +31,7 @@ from cas.pack import (
 )
 from cas.store.durable import TEMPORARY_PREFIX, sync_directory
 from cas.store.layout import OPEN_PREFIX, Layout, is_pack_name
-from cas.store.packfile import PackFile, disk_error
+from cas.store.packfile import READ_SIZE, PackFile, disk_error
 
 
 def recover(layout: Layout, index: Index) -> tuple[Changes, list[PackFile]]:
@@ -98,9 +100,9 @@ def _take_up(
         return None  # damaged where it was whole once, or a copy from before: no torn tail
     if end > row.size:
         _flush(path)
-    if size != end and is_open:
-        os.truncate(path, end)
     if sealed:
+        if is_open and end != size:
+            os.truncate(path, end)
         final = _name_sealed(path)
         changes.packs.append((number, replace(row, name=final, size=end, sealed=True)))
         return None
@@ -108,9 +110,33 @@ def _take_up(
         raise _cut_off(path)
     if end != row.size:
         changes.packs.append((number, PackRow(row.id, name, end, sealed=False)))
+    if _goes_on(path, end):
+        return None
+    if end != size:
+        os.truncate(path, end)
     pack = PackFile(directory, number, row.id, end)
     pack.offsets = offsets
     return pack
+
+
+def _goes_on(path: Path, end: int) -> bool:
+    """Whether a whole record begins anywhere past `end`, where none does."""
+    with path.open("rb") as file:
+        fd = file.fileno()
+
+        def read(count: int, at: int) -> bytes:
+            return os.pread(fd, count, at)
+
+        while block := read(READ_SIZE, end):
+            at = block.find(RECORD_MAGIC)
+            while at >= 0:
+                with contextlib.suppress(DamageError, FormatError):
+                    read_payload(read, read_record(read, end + at))
+                    return True
+                at = block.find(RECORD_MAGIC, at + 1)
+            # The magic may lie across two blocks.
+            end += len(block) if len(block) < READ_SIZE else READ_SIZE - len(RECORD_MAGIC)
+    return False
 
 
 def _flush(path: Path) -> None:

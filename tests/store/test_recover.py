@@ -107,6 +107,22 @@ def test_a_flipped_bit_in_a_known_record_takes_no_other_with_it(shelf: Shelf) ->
     assert [True] * 6 == shelf.readable()
 
 
+def test_what_can_be_read_behind_damage_is_not_cut_off(shelf: Shelf) -> None:
+    """The index was lost: nothing but the bytes says that it is no torn tail."""
+    shelf.fill(5)
+    pack, offsets = shelf.pack(), shelf.offsets()
+    whole = pack.read_bytes()
+    _flip(pack, offsets[2] + 20)
+    damaged = pack.read_bytes()
+    shelf.index = MemoryIndex()
+    shelf.fill(1)
+    assert [True, True, False, False, False, True] == shelf.readable()
+    assert damaged == pack.read_bytes()
+    pack.write_bytes(whole)  # the user finds it in a backup
+    shelf.fill(0)
+    assert [True] * 6 == shelf.readable()
+
+
 def test_a_known_pack_that_has_lost_its_end_is_not_written_over(shelf: Shelf) -> None:
     shelf.fill(5)
     pack = shelf.pack()
