@@ -20,6 +20,7 @@ from cas.errors import StoreError, TransportError
 from cas.ids import DIGEST_SIZE, digest_of, split_digests
 from cas.interfaces import Changes, SnapshotRow
 from cas.messages import PROTOCOL, Ack, Beat, Hello, Look, Message, Page, Recipes, Scanned, Want
+from cas.pack import HEADER_SIZE
 from cas.pull import lane as lane_module
 from cas.pull import tier as tier_module
 from cas.pull.keeper import Keeper
@@ -36,6 +37,7 @@ from cas.store.store import Store, enter_snapshot
 from cas.store.writer import Writer
 from cas.transport.base import Transport
 from cas.transport.memory import pair
+from cas.verify.store import repair_store, verify_store
 from tests.pull.scripted import (
     LIMIT_SECONDS,
     Peer,
@@ -634,3 +636,23 @@ def test_a_file_that_changes_between_scan_and_reading(
     assert world.on_disk() == world.content("one")
     assert tier.fetched == tier.to_fetch
     assert tier.unique == sum(map(len, world.on_disk().values()))
+
+
+@pytest.mark.parametrize("lose", [Path.unlink, lambda pack: os.truncate(pack, HEADER_SIZE)])
+def test_a_pack_that_was_lost_is_fetched_again_once_that_was_found(
+    world: World, lose: Callable[[Path], None]
+) -> None:
+    _fill(world, files=3, big=10)
+    world.sync(world.tier("one"))
+    (pack,) = world.layout.packs.iterdir()
+    lose(pack)
+    unnoticed = world.sync(world.tier("one")).tiers[0]
+    assert (True, 0) == (unnoticed.complete, unnoticed.fetched)  # nobody has looked yet
+    store = world.open()
+    repair_store(store, verify_store(store, lambda *_: None))
+    store.reader.close()
+    assert not any(row.complete for row in world.index.snapshots())
+    (tier,) = world.sync(world.tier("one")).tiers
+    assert tier.complete
+    assert tier.fetched == tier.to_fetch == tier.unique
+    assert world.on_disk() == world.content("one")
