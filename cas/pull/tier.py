@@ -92,7 +92,11 @@ class TierPull:
         self._state = state
         self._first = first
         self._tally = Tally(state, lane.meter)
-        self._base = _complete_base(store, tier.name)
+        row, latest = _latest(store, tier.name)
+        is_ours = latest is not None and latest.source == tier.source
+        self._base = latest if row is not None and row.complete and is_ours else None
+        self._known = [ref.id for ref in latest.pages] if latest is not None else []
+        self._noted = set(self._known if is_ours else [])  # pages whose rows are in the index
         self._skipping = self._base is not None
         self._numbers: set[int] = set()  # of the pages that came
         self._ends: dict[int, bytes] = {}  # the last path of each page that was looked at
@@ -140,18 +144,13 @@ class TierPull:
         await self._settle()
 
     def _order(self) -> Scan:
-        known = [ref.id for ref in self._base.pages] if self._base is not None else []
-        latest = self._store.snapshots(self._tier.name)
-        if latest and self._base is None:
-            known = [ref.id for ref in self._store.snapshot(latest[-1].id).pages]
-        known += self._store.index.pending_pages(self._tier.name)
-        # Pages are noted before they are stored, and may be lost: these are not known here.
-        held = self._store.index.held(known)
-        known = [page for page, here in zip(known, held, strict=True) if here]
-        tier = self._tier
-        # A page that was lost to damage is sent again only if it is not called known.
+        pending = self._store.index.pending_pages(self._tier.name)
+        self._noted.update(pending)
+        known = [*self._known, *pending]
+        # Not those that were noted and never stored, or are lost to damage: they are sent again.
         held = self._store.index.held(known)
         pages = dict.fromkeys(page for page, here in zip(known, held, strict=True) if here)
+        tier = self._tier
         return Scan(self._number, tier.name, tier.paths, tier.exclude, tier.include, tuple(pages))
 
     async def _receive(self) -> None:
@@ -257,8 +256,7 @@ class TierPull:
             return
         origin = self.origin(0, ())
         # Rows first: a commit may come in between, and rows without their page are only early.
-        is_new = self._store.index.locate(page.id) is None
-        writer.note(_rows(self._tier, page, with_files=is_new))
+        writer.note(_rows(self._tier, page, with_files=page.id not in self._noted))
         fresh = self._planner.fresh_recipes(page.entries)
         ids = [writer.add_object(recipe, origin) for recipe in fresh]
         writer.add_object(page.encoded, origin)
@@ -373,10 +371,9 @@ def _nothing() -> None:
     pass
 
 
-def _complete_base(store: Store, tier: str) -> Snapshot | None:
-    """The tier's newest snapshot, if all of its content is here."""
+def _latest(store: Store, tier: str) -> tuple[SnapshotRow | None, Snapshot | None]:
     rows = store.snapshots(tier)
-    return store.snapshot(rows[-1].id) if rows and rows[-1].complete else None
+    return (rows[-1], store.snapshot(rows[-1].id)) if rows else (None, None)
 
 
 def _rows(tier: Tier, page: PlannedPage, *, with_files: bool) -> Changes:

@@ -656,3 +656,26 @@ def test_a_pack_that_was_lost_is_fetched_again_once_that_was_found(
     assert tier.complete
     assert tier.fetched == tier.to_fetch == tier.unique
     assert world.on_disk() == world.content("one")
+
+
+async def test_the_newest_entry_of_a_path_is_that_of_the_last_scan(world: World) -> None:
+    path = world.source / "file"
+    dialer = AgentDialer(world.cache)
+    near = replace(world.tier("one"), source="near")
+    for tier, content in (
+        (world.tier("one"), b"first"),
+        (world.tier("one"), b"second"),
+        (world.tier("one"), b"first"),
+        (near, b"first"),
+        (near, b"second"),
+    ):
+        path.write_bytes(content)
+        os.utime(path, (1, 1))
+        await run_sync(world, dialer, tier)
+        row = world.index.find_file(tier.source, bytes(path)[1:])
+        assert row is not None
+        assert row.page in [ref.id for ref in _snapshot(world)[1].pages]
+        store = world.open()
+        entry = store.page(row.page)[row.number]
+        assert entry.content == Content(len(content), digest_of(content), 1)
+        store.reader.close()
