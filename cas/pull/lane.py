@@ -17,6 +17,7 @@ from cas.transport.base import Dialer, Transport
 
 GREETING_SECONDS = 60.0
 SILENCE_SECONDS = 120.0
+HOST_LIMIT = 255  # characters, as POSIX allows
 HEARD_SIZE = 64 * 1024  # bytes that count as having heard something: no heartbeats add up to it
 
 T = TypeVar("T")
@@ -34,6 +35,11 @@ class Lane:
         self._coming: asyncio.Future[bytes] | None = None
         self._waited = 0.0  # seconds in which we waited and heard nothing
         self._came = 0  # bytes since something was heard
+
+    @property
+    def host(self) -> str:
+        """What the source calls itself."""
+        return dict(self.peer.facts).get("host", self.name)[:HOST_LIMIT]
 
     async def send(self, message: Message) -> None:
         """Send one message; raises TransportError, also when the far end does not read."""

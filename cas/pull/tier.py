@@ -47,6 +47,7 @@ from cas.store.store import Store, enter_snapshot, page_ref
 from cas.store.writer import Writer, now_ms
 
 MISSES_LIMIT = 10_000  # that are kept to be listed
+REASON_LIMIT = 200  # characters of each
 OF_A_SCAN = (Page, Same, Recipes, Scanned, Missed)
 
 
@@ -274,7 +275,7 @@ class TierPull:
         for index, reason in message.chunks:
             expected.settle(index)
             if len(self.round.missed) < MISSES_LIMIT:
-                self.round.missed.append((message.number, index, reason))
+                self.round.missed.append((message.number, index, reason[:REASON_LIMIT]))
         self._state.missed += len(message.chunks)
         if not expected.left:
             del self._expected[message.number]
@@ -325,7 +326,7 @@ class TierPull:
         snapshot = Snapshot(
             self._tier.name,
             self._tier.source,
-            self._lane.name,
+            self._lane.host,
             self._tier.paths,
             self._run,
             min(self._started_ms, finished_ms),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import socket
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -679,3 +680,9 @@ async def test_the_newest_entry_of_a_path_is_that_of_the_last_scan(world: World)
         entry = store.page(row.page)[row.number]
         assert entry.content == Content(len(content), digest_of(content), 1)
         store.reader.close()
+
+
+async def test_a_snapshot_says_what_the_source_calls_itself(world: World) -> None:
+    _fill(world, files=1, big=1)
+    await run_sync(world, AgentDialer(world.cache), world.tier("one"))
+    assert socket.gethostname() == _snapshot(world)[1].host
