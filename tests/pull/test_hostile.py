@@ -14,6 +14,7 @@ from cas.errors import CasError, FormatError, LimitError, PeerError, TransportEr
 from cas.frame import Codec
 from cas.ids import Digest, digest_of
 from cas.messages import (
+    Look,
     Message,
     Missed,
     Page,
@@ -235,3 +236,52 @@ def test_chunks_whose_ids_begin_alike_are_both_wanted(world: World) -> None:
     (tier,) = run_scripts(world, script).tiers
     assert [[0, 1], [1], [1]] == wanted
     assert not tier.complete
+
+
+def _parts(*sizes: int) -> tuple[list[bytes], bytes]:
+    """Chunks of these sizes, and the recipe of a file that is them end to end."""
+    chunks = [bytes([number]) * size for number, size in enumerate(sizes)]
+    whole = b"".join(chunks)
+    recipe = Recipe(len(whole), digest_of(whole), tuple(map(digest_of, chunks)), sizes)
+    return chunks, encode_recipe(recipe)
+
+
+WRONG_FILES: dict[str, Content] = {
+    "another size": Content(29, digest_of(b"x"), 2, (digest_of(_parts(10, 20)[1]),)),
+    "fewer chunks": Content(30, digest_of(b"x"), 1, (digest_of(_parts(10, 20)[1]),)),
+    "more chunks": Content(30, digest_of(b"x"), 3, (digest_of(_parts(10, 20)[1]),)),
+    "a part twice": Content(30, digest_of(b"x"), 2, (digest_of(_parts(10, 20)[1]),) * 2),
+}
+
+
+@pytest.mark.parametrize("content", WRONG_FILES.values(), ids=WRONG_FILES)
+def test_recipes_that_do_not_fit_their_file_end_the_sync(world: World, content: Content) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.greet()
+        await peer.send(page(0, replace(file(b"a", A), size=content.size, content=content)))
+        await peer.get(Look)
+        await peer.send(Recipes(1, (_parts(10, 20)[1],)), scanned(1))
+        await peer.until_gone()
+
+    with pytest.raises(PeerError, match="recipes"):
+        run_scripts(world, script)
+    assert still_good(world)
+
+
+def test_recipes_that_never_come_keep_the_tier_from_being_complete(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cas.pull.lane.SILENCE_SECONDS", 0.05)
+    monkeypatch.setattr("cas.pull.sync.RETRY_SECONDS", (0.0,))
+    content = Content(30, digest_of(b"x"), 2, (digest_of(_parts(10, 20)[1]),))
+
+    async def script(peer: Peer) -> None:
+        scan = (await peer.greet()).scan
+        entry = replace(file(b"a", A), size=content.size, content=content)
+        await peer.send(page(0, entry, scan=scan), scanned(1, scan=scan))
+        await peer.until_gone()
+
+    with pytest.raises(TransportError):
+        run_scripts(world, script)
+    assert [] == world.index.snapshots()
+    assert still_good(world)
