@@ -6,7 +6,9 @@ from __future__ import annotations
 import errno
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -384,3 +386,80 @@ def test_a_pack_that_was_deleted_is_named_by_whoever_needs_it(shelf: Shelf) -> N
     with pytest.raises(DamageError, match="missing"):
         reader.chunk(digest_of(shelf.chunks[0]))
     reader.close()
+
+
+class PowerCut:
+    """A disk that keeps, when the power is cut, only what was flushed of each pack."""
+
+    def __init__(self, shelf: Shelf, patch: pytest.MonkeyPatch) -> None:
+        self.left = 1 << 30  # steps until somebody is killed
+        self._flushed: dict[int, int] = {}
+        self._packs = shelf.layout.packs
+        for call in ("fsync", "fdatasync"):
+            patch.setattr(os, call, self._flush)
+        for call in ("pwrite", "rename", "fchmod"):
+            patch.setattr(os, call, self._counted(getattr(os, call)))
+        patch.setattr(shelf.index, "commit", self._counted(shelf.index.commit))
+
+    def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any) -> Any:
+            self._step()
+            return call(*args)
+
+        return counted
+
+    def _step(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise _Killed
+
+    def _flush(self, fd: int) -> None:
+        self._step()
+        found = os.fstat(fd)
+        self._flushed[found.st_ino] = found.st_size
+
+    def cut(self) -> None:
+        """Lose what was not flushed."""
+        for path in self._packs.iterdir():
+            found = path.stat()
+            os.chmod(path, 0o600)
+            os.truncate(path, min(found.st_size, self._flushed.get(found.st_ino, 0)))
+
+
+@pytest.mark.parametrize("cut_first", [False, True])
+def test_after_a_power_cut_at_any_step_the_index_names_nothing_that_is_lost(
+    tmp_path: Path, small_packs: None, monkeypatch: pytest.MonkeyPatch, cut_first: bool
+) -> None:
+    """The power is cut at some step, or somebody is killed there and it is cut after the next
+    writer has taken up what was left."""
+    for step in range(1, 200):
+        shelf = Shelf(tmp_path / str(step))
+        with monkeypatch.context() as patch:
+            disk = PowerCut(shelf, patch)
+            disk.left = step
+            ended = _dies(shelf)
+            disk.left = 1 << 30
+            if cut_first:
+                disk.cut()
+            shelf.writer()
+            disk.cut()
+        named = [shelf.index.locate(digest_of(data)) is not None for data in shelf.chunks]
+        assert named == shelf.readable()
+        shelf.fill(2)
+        assert [True, True] == shelf.readable()[-2:]
+        if ended:
+            return
+    pytest.fail("the run never ended")
+
+
+def _dies(shelf: Shelf) -> bool:
+    """Write and commit; whether it came to its end."""
+    try:
+        out = shelf.writer()
+        for _ in range(5):
+            for _ in range(3):
+                shelf.add(out)
+            out.commit()
+    except _Killed:
+        return False
+    return True
