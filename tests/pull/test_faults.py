@@ -161,6 +161,17 @@ async def test_a_large_message_may_take_longer_than_silence(
     await lane.close()
 
 
+async def test_a_message_that_does_not_get_on_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lane, far, session = await _open_lane()
+    Clock(monkeypatch, each=50.0).slow(lane, 100)
+    await far.send(session.send(Page(1, 0, os.urandom(600_000))))
+    with pytest.raises(TransportError, match="two minutes"):
+        await _read(lane, 1)
+    await lane.close()
+
+
 async def test_work_of_our_own_is_not_the_far_ends_silence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
