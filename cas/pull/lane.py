@@ -42,7 +42,10 @@ class Lane:
         return dict(self.peer.facts).get("host", self.name)[:HOST_LIMIT]
 
     async def send(self, message: Message) -> None:
-        """Send one message; raises TransportError, also when the far end does not read."""
+        """Send one message; raises TransportError, also when the far end does not read, or has said
+        what ended the conversation."""
+        if self._session.state is State.CLOSED:
+            raise TransportError("the lane has ended", where=self.name)
         if not isinstance(message, Beat):
             self._waited = 0.0  # an answer is due from now on
         sending = asyncio.ensure_future(self.transport.send(self._session.send(message)))

@@ -44,6 +44,7 @@ class Peer:
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
         self._session = Session(Role.AGENT)
+        self.heard_end = False
 
     async def greet(self) -> Scan:
         """Say HELLO, and wait for the order to scan."""
@@ -65,6 +66,7 @@ class Peer:
             if message is None:
                 data = await self.transport.receive()
                 if not data:
+                    self.heard_end = True
                     raise TransportError("the client has gone")
                 self._session.receive(data)
 

@@ -285,3 +285,24 @@ def test_recipes_that_never_come_keep_the_tier_from_being_complete(
         run_scripts(world, script)
     assert [] == world.index.snapshots()
     assert still_good(world)
+
+
+@pytest.mark.parametrize("wants", [0, 1, 2])
+def test_bytes_that_mean_nothing_are_the_far_ends_fault_and_end_the_lane(
+    world: World, wants: int
+) -> None:
+    lanes: list[Peer] = []
+
+    async def script(peer: Peer) -> None:
+        lanes.append(peer)
+        await peer.greet()
+        await peer.send(page(0, file(b"a", A)), page(1, file(b"b", B)), page(2, file(b"c", C)))
+        await serve_wants(peer, {0: [A], 1: [B], 2: [C]}, wants)
+        await peer.transport.send(b"\xff" * 100)
+        await peer.until_gone()
+
+    with pytest.raises(PeerError, match="nonsense"):
+        run_scripts(world, script)
+    (peer,) = lanes
+    assert peer.heard_end
+    assert still_good(world)
