@@ -26,6 +26,7 @@ from cas.messages import Missed
 from cas.segment import SegmentHead, encode_segment
 
 MISSES_AT_ONCE = 1000
+MISS_SIZE = 32  # bytes of one on the wire, about
 JOB_CHUNKS = 1024  # of one job: small enough to be shared out, large enough to fill frames
 
 
@@ -152,7 +153,7 @@ class Producer:
                 self._emit(codec)
         for at in range(0, len(misses), MISSES_AT_ONCE):
             some = tuple(misses[at : at + MISSES_AT_ONCE])
-            self._outbox.put_message(Missed(job.scan, job.page, some))
+            self._outbox.put_message(Missed(job.scan, job.page, some), MISS_SIZE * len(some))
 
     def _flush(self) -> None:
         for codec in Codec:
