@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cas.errors import CasError, FormatError, LimitError
 from cas.frame import (
+    FAST_LEVEL,
     SAMPLE_LEAST,
     FrameDecoder,
     FrameEncoder,
@@ -63,12 +64,13 @@ def test_history_of_the_frame_helps() -> None:
     assert len(together) < len(alone) / 100
 
 
-def test_history_reaches_over_the_whole_frame() -> None:
-    """What lies 30 MiB back is still found."""
+@pytest.mark.parametrize(("level", "back"), [(FAST_LEVEL, 6), (FAST_LEVEL + 1, 29), (9, 29)])
+def test_history_reaches_over_the_whole_frame(level: int, back: int) -> None:
+    """What lies 30 MiB back is still found; 7 MiB at the fast levels."""
     first = noise(MIB)
-    frame = FrameEncoder(3)
+    frame = FrameEncoder(level)
     frame.segment([first], last=False)
-    for number in range(29):
+    for number in range(back):
         frame.segment([random.Random(number).randbytes(MIB)], last=False)
     assert len(frame.segment([first], last=True)) < MIB / 100
 
