@@ -99,6 +99,8 @@ class Agent:
     ) -> None:
         self._cache = cache
         self._guard = guard
+        self._counting = threading.Lock()
+        self._working = 0  # threads; two of them wait for orders until all is over
         self._silence = silence
         self._loop = asyncio.get_running_loop()
         self._wakers: set[asyncio.Event] = set()
@@ -216,7 +218,16 @@ class Agent:
             producer.level = level
 
     def _start(self, work: Callable[[], None]) -> None:
+        with self._counting:
+            self._working += 1
         threading.Thread(target=self._guarded(work), daemon=True).start()
+
+    def _ended(self) -> None:
+        """A thread is at its end; the last one, all being over, lets go of the roots."""
+        with self._counting:
+            self._working -= 1
+            if not self._working:
+                self._guard.close()
 
     def _start_producers(self) -> None:
         """As many as there are processors for, unless their level takes much memory."""
@@ -329,6 +340,8 @@ class Agent:
                 self._outbox.put_message(Refused(0, error.what, error.where, error.advice))
             except Exception as error:  # noqa: BLE001 - the client must hear of it, whatever it is
                 self._outbox.put_message(Refused(0, f"the agent failed: {error!r}", "", ""))
+            finally:
+                self._ended()
 
         return run
 
