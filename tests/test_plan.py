@@ -339,7 +339,9 @@ def test_a_damaged_plan_is_read_or_refused_on_one_of_its_lines(
     text = (
         FULL[:start] + data.draw(st.sampled_from(["", '"', "]", "\n", "[", "x", "="])) + FULL[end:]
     )
-    path = write(tmp_path_factory.getbasetemp(), text)
+    directory = tmp_path_factory.getbasetemp() / "plans"  # not where other tests look upwards
+    directory.mkdir(exist_ok=True)
+    path = write(directory, text)
     try:
         load_plan(path)
     except PlanError as error:

@@ -129,11 +129,11 @@ async def test_standard_streams_as_a_connection() -> None:
 @limited
 async def test_a_number_that_is_used_again_is_another_file() -> None:
     """A sender that closing wakes must not touch what has its descriptor's number by then."""
-    closed, unread = pipe_at(200)
+    closed, unread = pipe_at(900)
     sending = asyncio.create_task(closed.send(LARGE))
     await until(lambda: closed.bytes_out > 0)
     await closed.close()
-    again, reader = pipe_at(200)
+    again, reader = pipe_at(900)
     reading = asyncio.create_task(receive_exactly(reader, len(LARGE)))
     await again.send(LARGE)
     assert LARGE == await reading
