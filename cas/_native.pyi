@@ -14,3 +14,43 @@ def crc32c(data: bytes | bytearray | memoryview, value: int = 0, /) -> int:
     else with a buffer is copied once; from 64 KiB on the interpreter lock is let go meanwhile.
     Raises TypeError if data has no buffer, OverflowError unless 0 <= value < 2**32.
     """
+
+class Status:
+    """What stat(2) says of a name; the fields are those of `os.stat_result`."""
+
+    st_mode: int
+    st_uid: int
+    st_gid: int
+    st_nlink: int
+    st_dev: int
+    st_ino: int
+    st_rdev: int
+    st_size: int
+    st_blocks: int
+    st_mtime_ns: int
+    st_ctime_ns: int
+
+    def identity(self, with_inode: bool, /) -> bytes:
+        """80 bytes that differ when anything does that changes with a file or its attributes.
+
+        The device is not in it, nor the time of access, and the inode number only if with_inode.
+        """
+
+def look(directory: int, name: bytes, /) -> Status:
+    """What name in an open directory is itself, if a link never what it points to.
+
+    Raises OSError.
+    """
+
+def look_at_open(file: int, /) -> Status:
+    """What an open file is. Raises OSError."""
+
+def look_into(
+    parent: int, name: bytes, flags: int, most: int, /
+) -> list[tuple[bytes, Status | int | None]]:
+    """The names in the directory name of an open one, in byte order, each with what it is or the
+    errno that says why that is not known; with None when there are more names than most.
+
+    The directory is opened with flags besides O_DIRECTORY, read, and closed. Raises OSError when
+    that fails.
+    """

@@ -1,5 +1,8 @@
 """The compiled part, seen from Python; its arithmetic has tests of its own in cas/native."""
 
+import errno
+import os
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
@@ -9,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cas
-from cas._native import cpu_features, crc32c
+from cas._native import Status, cpu_features, crc32c, look, look_at_open, look_into
 
 # The check value of the catalogue of CRCs, then RFC 3720, B.4.
 VECTORS = [
@@ -81,3 +84,67 @@ def test_cpu_features_are_named_as_the_kernel_names_them() -> None:
 def test_the_version_is_that_of_the_package() -> None:
     """Which is the crate's: Cargo.toml has the other place that says it."""
     assert cas.__version__ == metadata.version("cas-sync")
+
+
+FIELDS = (
+    *("st_mode", "st_uid", "st_gid", "st_nlink", "st_dev", "st_ino", "st_rdev", "st_size"),
+    *("st_blocks", "st_mtime_ns", "st_ctime_ns"),
+)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[int]:
+    """A descriptor of a directory that has a bit of everything, with names of any bytes."""
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/inner").touch()
+    (tmp_path / os.fsdecode(b"\xff")).write_bytes(bytes(10_000))
+    (tmp_path / "link").symlink_to("d")
+    os.mkfifo(tmp_path / "pipe")
+    os.utime(tmp_path / "pipe", ns=(0, -1))
+    fd = os.open(tmp_path, os.O_RDONLY)
+    yield fd
+    os.close(fd)
+
+
+def same(expected: os.stat_result, status: Status) -> bool:
+    return all(getattr(expected, name) == getattr(status, name) for name in FIELDS)
+
+
+def test_statuses_are_those_of_the_system(directory: int) -> None:
+    found = look_into(directory, b".", 0, 4)
+    assert [b"d", b"link", b"pipe", b"\xff"] == [name for name, _ in found]
+    for name, status in found:
+        assert isinstance(status, Status)
+        expected = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        assert same(expected, status)
+        assert same(expected, look(directory, name))
+        assert status.identity(True) == look(directory, name).identity(True)
+    assert same(os.fstat(directory), look_at_open(directory))
+    assert [(b"inner", None)] == look_into(directory, b"d", 0, 0)
+
+
+def errno_of(call: Callable[[], object]) -> int | None:
+    try:
+        call()
+    except OSError as error:
+        return error.errno
+    return None
+
+
+def test_what_cannot_be_looked_at_is_an_os_error(directory: int) -> None:
+    with pytest.raises(FileNotFoundError):
+        look(directory, b"gone")
+    with pytest.raises(NotADirectoryError):
+        look_into(directory, b"pipe", 0, 10)
+    through_link = errno_of(lambda: look_into(directory, b"link", os.O_NOFOLLOW, 10))
+    assert through_link in (errno.ENOTDIR, errno.ELOOP)
+    assert errno.EBADF == errno_of(lambda: look_at_open(-1))
+    assert errno.ENAMETOOLONG == errno_of(lambda: look(directory, b"x" * 256))
+    assert errno.EINVAL == errno_of(lambda: look(directory, b"a\0b"))
+
+
+def test_a_directory_is_open_only_while_it_is_looked_into(directory: int) -> None:
+    before = os.listdir("/proc/self/fd")
+    for _ in range(10):
+        look_into(directory, b"d", os.O_NOFOLLOW, 10)
+    assert before == os.listdir("/proc/self/fd")

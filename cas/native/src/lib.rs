@@ -5,5 +5,6 @@
 
 pub mod cpu;
 pub mod crc;
+pub mod look;
 #[cfg(feature = "python")]
 mod python;

@@ -1,9 +1,13 @@
 //! The bindings: Python objects to slices and back, and where the interpreter lock is let go.
 
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::sys::stat::{FileStat, fstat};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView};
 
-use crate::{cpu, crc};
+use crate::{cpu, crc, look};
 
 /// Below this a checksum takes less time than letting the lock go and getting it again may.
 const UNLOCK_FROM: usize = 64 * 1024;
@@ -12,7 +16,7 @@ const UNLOCK_FROM: usize = 64 * 1024;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::{cpu_features, crc32c};
+    use super::{Status, cpu_features, crc32c, look_at, look_at_open, look_into};
 }
 
 /// Which instruction sets that speed up hashing this processor has, by their /proc/cpuinfo names.
@@ -47,4 +51,125 @@ fn as_bytes<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     }
     let copy = PyMemoryView::from(data)?.call_method0("tobytes")?;
     Ok(copy.cast_into::<PyBytes>()?)
+}
+
+/// What stat(2) says of a name.
+#[pyclass(frozen, module = "cas._native")]
+struct Status(FileStat);
+
+#[pymethods]
+#[allow(clippy::useless_conversion)] // what types the fields have differs between systems
+impl Status {
+    #[getter]
+    fn st_mode(&self) -> u32 {
+        self.0.st_mode.into()
+    }
+
+    #[getter]
+    fn st_uid(&self) -> u32 {
+        self.0.st_uid
+    }
+
+    #[getter]
+    fn st_gid(&self) -> u32 {
+        self.0.st_gid
+    }
+
+    #[getter]
+    fn st_nlink(&self) -> u64 {
+        self.0.st_nlink.into()
+    }
+
+    #[getter]
+    fn st_dev(&self) -> u64 {
+        self.0.st_dev
+    }
+
+    #[getter]
+    fn st_ino(&self) -> u64 {
+        self.0.st_ino.into()
+    }
+
+    #[getter]
+    fn st_rdev(&self) -> u64 {
+        self.0.st_rdev
+    }
+
+    #[getter]
+    fn st_size(&self) -> i64 {
+        self.0.st_size.into()
+    }
+
+    #[getter]
+    fn st_blocks(&self) -> i64 {
+        self.0.st_blocks.into()
+    }
+
+    #[getter]
+    fn st_mtime_ns(&self) -> i128 {
+        nanoseconds(self.0.st_mtime.into(), self.0.st_mtime_nsec.into())
+    }
+
+    #[getter]
+    fn st_ctime_ns(&self) -> i128 {
+        nanoseconds(self.0.st_ctime.into(), self.0.st_ctime_nsec.into())
+    }
+
+    #[pyo3(signature = (with_inode, /))]
+    fn identity<'py>(&self, py: Python<'py>, with_inode: bool) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &look::identity(&self.0, with_inode))
+    }
+}
+
+/// A time that may be set to what 64 bits of nanoseconds do not hold.
+fn nanoseconds(seconds: i128, nanoseconds: i128) -> i128 {
+    seconds * 1_000_000_000 + nanoseconds
+}
+
+/// What `name` in an open directory is itself.
+#[pyfunction(name = "look")]
+#[pyo3(signature = (directory, name, /))]
+fn look_at(py: Python<'_>, directory: i32, name: &[u8]) -> PyResult<Status> {
+    py.detach(|| look::look(directory, name))
+        .map(Status)
+        .map_err(os_error)
+}
+
+/// What an open file is.
+#[pyfunction]
+#[pyo3(signature = (file, /))]
+fn look_at_open(py: Python<'_>, file: i32) -> PyResult<Status> {
+    py.detach(|| fstat(file)).map(Status).map_err(os_error)
+}
+
+/// The names in a directory, each with its status, an errno, or None.
+#[pyfunction]
+#[pyo3(signature = (parent, name, flags, most, /))]
+fn look_into<'py>(
+    py: Python<'py>,
+    parent: i32,
+    name: &[u8],
+    flags: i32,
+    most: usize,
+) -> PyResult<Vec<(Bound<'py, PyBytes>, Bound<'py, PyAny>)>> {
+    let flags = OFlag::from_bits_retain(flags);
+    let found = py
+        .detach(|| look::look_into(parent, name, flags, most))
+        .map_err(os_error)?;
+    found
+        .into_iter()
+        .map(|(name, what)| Ok((PyBytes::new(py, name.as_bytes()), as_object(py, what)?)))
+        .collect()
+}
+
+fn as_object(py: Python<'_>, what: Option<Result<FileStat, Errno>>) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match what {
+        Some(Ok(status)) => Bound::new(py, Status(status))?.into_any(),
+        Some(Err(errno)) => (errno as i32).into_pyobject(py)?.into_any(),
+        None => py.None().into_bound(py),
+    })
+}
+
+fn os_error(errno: Errno) -> PyErr {
+    PyOSError::new_err((errno as i32, errno.desc()))
 }
