@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from cas._native import Status, look_at_open
 from cas.agent.assemble import Assembler
 from cas.agent.metadata import Xattrs, read_xattrs
 from cas.agent.roots import Opener
@@ -41,7 +42,7 @@ class FileState:
     """A regular file as it was read: `status` and `xattrs` go with the content. `doubt` says what
     is wrong with it, or nothing."""
 
-    status: os.stat_result
+    status: Status
     content: Content
     xattrs: Xattrs = ()
     flags: int = 0
@@ -80,14 +81,14 @@ class ContentReader:
             self._count(1, 0)
             content, flags = self._content(fd, before)
             xattrs, doubt = _xattrs(fd)
-            after = os.fstat(fd)
+            after = look_at_open(fd)
         finally:
             os.close(fd)
         if _moment(before) != _moment(after):
             flags, doubt = flags | INCONSISTENT, "changed each time it was read"
         return FileState(after, content, xattrs, flags, doubt)
 
-    def _content(self, fd: int, status: os.stat_result) -> tuple[Content, int]:
+    def _content(self, fd: int, status: Status) -> tuple[Content, int]:
         size = status.st_size
         if size > MIN_SIZE:
             return self._large(fd, status)
@@ -100,7 +101,7 @@ class ContentReader:
         assembler.end_run()
         return assembler.finish(), 0
 
-    def _large(self, fd: int, status: os.stat_result) -> tuple[Content, int]:
+    def _large(self, fd: int, status: Status) -> tuple[Content, int]:
         size = status.st_size
         is_sparse = status.st_blocks * 512 < size
         holes = sum(length for _, length, hole in runs(fd, size) if hole) if is_sparse else 0
@@ -178,5 +179,5 @@ def _xattrs(fd: int) -> tuple[Xattrs, str]:
         return (), f"without its extended attributes: {error}"
 
 
-def _moment(status: os.stat_result) -> tuple[int, int, int]:
+def _moment(status: Status) -> tuple[int, int, int]:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -11,6 +11,7 @@ import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from cas._native import Status
 from cas.agent.content import ContentReader, FileState
 from cas.agent.memory import Memory, is_settled, recalled
 from cas.agent.metadata import (
@@ -72,7 +73,7 @@ class EntryMaker:
         paths = [path for path, status in items if stat.S_ISREG(status.st_mode)]
         self._rows = self._memory.files(paths)
 
-    def make(self, path: bytes, status: os.stat_result) -> Made:
+    def make(self, path: bytes, status: Status) -> Made:
         """The entry of a name."""
         self._sound = True
         try:
@@ -83,7 +84,7 @@ class EntryMaker:
         sound = self._sound and is_settled(status, self._clock())
         return Made(entry, self.identity(status), sound)
 
-    def identity(self, status: os.stat_result) -> bytes:
+    def identity(self, status: Status) -> bytes:
         """The identity that goes with a status."""
         stable = self._mounts.has_stable_inodes(status.st_dev)
         return identity(status, stable_inodes=stable)
@@ -94,13 +95,19 @@ class EntryMaker:
             device: self._mounts.has_stable_inodes(device)
             for device in {status.st_dev for _, status in items}
         }
-        return [identity(status, stable_inodes=stable[status.st_dev]) for _, status in items]
+        # Without a call for those that are the only name of their inode: most are.
+        return [
+            status.identity(stable[status.st_dev])
+            if status.st_nlink == 1
+            else identity(status, stable_inodes=stable[status.st_dev])
+            for _, status in items
+        ]
 
     def _wrong(self, problem: Problem) -> None:
         self._sound = False
         self._report(problem)
 
-    def _entry(self, path: bytes, status: os.stat_result) -> tuple[Entry | None, os.stat_result]:
+    def _entry(self, path: bytes, status: Status) -> tuple[Entry | None, Status]:
         kind = KINDS.get(stat.S_IFMT(status.st_mode))
         if kind is Kind.FILE:
             return self._file(path, status)
@@ -138,7 +145,7 @@ class EntryMaker:
             self._wrong(Problem(path, reason, left_out=False))
             return ()
 
-    def _file(self, path: bytes, status: os.stat_result) -> tuple[Entry | None, os.stat_result]:
+    def _file(self, path: bytes, status: Status) -> tuple[Entry | None, Status]:
         if status.st_size > SIZE_LIMIT:
             self._wrong(Problem(path, f"larger than {SIZE_LIMIT} bytes"))
             return None, status
@@ -152,7 +159,7 @@ class EntryMaker:
                 return self._without_content(path, status) if problem.left_out else None, status
         return _file_entry(path, state), state.status
 
-    def _known(self, path: bytes, status: os.stat_result) -> FileState | None:
+    def _known(self, path: bytes, status: Status) -> FileState | None:
         """The state of a file that need not be read."""
         linked = self._links.get(link_id(status)) if is_linked(status) else None
         row = self._rows.pop(path, None)
@@ -184,7 +191,7 @@ class EntryMaker:
                 del self._links[next(iter(self._links))]
             self._links[link_id(state.status)] = current, state
 
-    def _without_content(self, path: bytes, status: os.stat_result) -> Entry:
+    def _without_content(self, path: bytes, status: Status) -> Entry:
         return Entry(
             path,
             Kind.FILE,
@@ -212,5 +219,5 @@ def _file_entry(path: bytes, state: FileState) -> Entry:
     )
 
 
-def _device(status: os.stat_result) -> tuple[int, int]:
+def _device(status: Status) -> tuple[int, int]:
     return os.major(status.st_rdev), os.minor(status.st_rdev)

@@ -11,12 +11,12 @@ The cache is a help only. When it fails, the scan goes on without and says so.
 
 from __future__ import annotations
 
-import os
 import time
 import zlib
 from collections.abc import Callable, Iterable
 
 from cas import wire
+from cas._native import Status
 from cas.agent.content import FileState
 from cas.agent.pages import KeptPage, decode_kept, encode_kept
 from cas.agent.spool import Spool
@@ -137,7 +137,7 @@ class Memory:
         self._report(Problem(b"", reason[:1000], left_out=False))
 
 
-def is_settled(status: os.stat_result, now_ns: int) -> bool:
+def is_settled(status: Status, now_ns: int) -> bool:
     """Whether any later modification would show, since the last one is not too fresh."""
     horizon = now_ns - SETTLING_NS
     # A time of modification may be set to anything, the future included; a ctime may not.
@@ -145,7 +145,7 @@ def is_settled(status: os.stat_result, now_ns: int) -> bool:
     return status.st_ctime_ns <= horizon and not horizon < modified <= now_ns + SETTLING_NS
 
 
-def recalled(row: CachedFile, identity: bytes, status: os.stat_result) -> FileState | None:
+def recalled(row: CachedFile, identity: bytes, status: Status) -> FileState | None:
     """The state in a row of the cache, if it is that of the file with this identity."""
     if row.stat != _TAG + identity:
         return None
@@ -181,7 +181,7 @@ def _encode_state(state: FileState) -> bytes:
     )
 
 
-def _decode_state(value: bytes, status: os.stat_result) -> FileState:
+def _decode_state(value: bytes, status: Status) -> FileState:
     fields = wire.decode(value, limit=PAGE_LIMIT, what="kept file")
     size, digest, count, parts, flags, xattrs = wire.as_list(fields, "kept file", 6)
     content = Content(

@@ -11,9 +11,9 @@ import struct
 import sys
 from collections.abc import Callable
 from functools import lru_cache
-from operator import attrgetter
 from typing import TypeAlias
 
+from cas._native import Status
 from cas.agent.reasons import REFUSED
 from cas.agent.roots import Opener
 from cas.entry import Kind, Owner
@@ -36,14 +36,10 @@ KINDS = {
 _NONE_HERE = (errno.ENOTSUP, errno.ENODATA, errno.ENOSYS, *REFUSED)
 _DESCRIPTORS = b"/proc/self/fd" if os.path.isdir("/proc/self/fd") else b""
 
-_NUMBERS = attrgetter(
-    "st_mode", "st_uid", "st_gid", "st_size", "st_mtime_ns", "st_ctime_ns", "st_nlink"
-)
-_IDENTITY = struct.Struct("<IIIQqqIQ").pack
 _LINK = struct.Struct("<QQ").pack
 
 
-def owner_of(status: os.stat_result) -> Owner:
+def owner_of(status: Status) -> Owner:
     """Mode and ownership, with names where this machine knows them."""
     return _owner(stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid)
 
@@ -71,34 +67,28 @@ def _name(lookup: Callable[[], str]) -> bytes:
     return name if len(name) <= OWNER_LIMIT else b""
 
 
-def time_of(status: os.stat_result) -> int:
+def time_of(status: Status) -> int:
     """The time of modification in ns, as near as a page can hold it (1677 to 2262)."""
     return min(max(status.st_mtime_ns, I64_MIN), I64_MAX)
 
 
-def identity(status: os.stat_result, *, stable_inodes: bool = True) -> bytes:
+def identity(status: Status, *, stable_inodes: bool = True) -> bytes:
     """A value that differs whenever the name may stand for something else than it did.
 
     Whatever changes a file or its attributes sets its ctime. Device numbers may be others after a
     reboot and say nothing more, except that hardlinks are told apart by them. Where inode numbers
     are not stable they are left out.
     """
-    number = status.st_ino if stable_inodes else 0
-    try:
-        value = _IDENTITY(*_NUMBERS(status), number)
-    except struct.error:  # a time that 64 bits do not hold
-        value = repr((*_NUMBERS(status), number)).encode()
-    if status.st_nlink > 1 and is_linked(status):
-        return value + link_id(status)
-    return value
+    value = status.identity(stable_inodes)
+    return value + link_id(status) if status.st_nlink > 1 and is_linked(status) else value
 
 
-def is_linked(status: os.stat_result) -> bool:
+def is_linked(status: Status) -> bool:
     """Whether it may have another name."""
     return status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode)
 
 
-def link_id(status: os.stat_result) -> bytes:
+def link_id(status: Status) -> bytes:
     """What all names of one inode have in common."""
     return _LINK(status.st_dev, status.st_ino)
 

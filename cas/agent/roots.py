@@ -20,19 +20,24 @@ import errno
 import os
 import stat
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
+from typing import TypeAlias, TypeVar
 
+from cas._native import Status, look, look_at_open, look_into
 from cas.errors import SourceError
 
 _PLACE_ONLY: int = getattr(os, "O_PATH", os.O_RDONLY)  # Linux: needs no right to read
 _DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW | _PLACE_ONLY
-_LISTED = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_RDONLY
+_LISTED = os.O_NOFOLLOW
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _NO_ATIME: int = getattr(os, "O_NOATIME", 0)
 _SEARCHED_BY_ALL = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 _OPEN_DIRECTORIES = 64  # of one opener; deeper trees cost reopening, not descriptors
+
+Found: TypeAlias = tuple[bytes, "Status | int | None"]  # a name; what it is, or an errno
+Opened = TypeVar("Opened")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,25 +178,23 @@ class Opener:
         fd = self._open.get(key)
         return (self._keep(key, self._guard.open_real(parent)) if fd is None else fd), name
 
-    def stat(self, path: bytes) -> os.stat_result:
+    def look(self, path: bytes) -> Status:
         """What `path` itself is. Raises OSError."""
-        fd, name = self.locate(path)
-        return os.stat(name, dir_fd=fd, follow_symlinks=False)
+        return look(*self.locate(path))
 
-    def names(self, path: bytes, status: os.stat_result) -> list[str]:
-        """The names in the directory `path`, as the operating system gives them; `directory` then
-        has it open. Raises OSError, also when they are known but none may be looked up."""
-        if path not in self._open and self._guard.place(path) is None:
+    def look_into(self, path: bytes, status: Status, most: int) -> list[Found]:
+        """The names in the directory `path` in byte order, and what each of them is, which is None
+        when they are more than `most`. Raises OSError, also when none of them may be looked at."""
+        if path in self._open or self._guard.place(path) is not None:
+            place, name = self.directory(path), b"."
+        else:
             above, _, name = path.rpartition(b"/")
-            fd = self._keep(path, _open_quietly(name, _LISTED, self.directory(above), status))
-            if status.st_mode & _SEARCHED_BY_ALL != _SEARCHED_BY_ALL:
-                os.close(os.open(b".", _DIRECTORY, dir_fd=fd))
-            return os.listdir(fd)
-        fd = _open_quietly(b".", _LISTED, self.directory(path), status)
-        try:
-            return os.listdir(fd)
-        finally:
-            os.close(fd)
+            place = self.directory(above)
+        found = _quietly(_LISTED, status, lambda flags: look_into(place, name, flags, most))
+        is_open_to_all = status.st_mode & _SEARCHED_BY_ALL == _SEARCHED_BY_ALL
+        if found and not is_open_to_all and all(what == errno.EACCES for _, what in found):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return found
 
     def forget(self, path: bytes) -> None:
         """Close the directory `path`, if it is open: it is not needed any more."""
@@ -199,16 +202,16 @@ class Opener:
         if fd is not None:
             os.close(fd)
 
-    def regular_file(self, path: bytes) -> tuple[int, os.stat_result]:
+    def regular_file(self, path: bytes) -> tuple[int, Status]:
         """The regular file `path`, opened to be read, and its status; the caller closes it.
 
         Looks before it opens, since opening a FIFO or a device may already do something. Raises
         OSError; FileNotFoundError also when it is there but no regular file."""
         fd, name = self.locate(path)
-        _check_regular(status := os.stat(name, dir_fd=fd, follow_symlinks=False))
-        opened = _open_quietly(name, _FILE, fd, status)
+        _check_regular(status := look(fd, name))
+        opened = _quietly(_FILE, status, lambda flags: os.open(name, flags, dir_fd=fd))
         try:
-            _check_regular(status := os.fstat(opened))
+            _check_regular(status := look_at_open(opened))
         except BaseException:
             os.close(opened)
             raise
@@ -256,16 +259,16 @@ def _shown(path: bytes) -> str:
     return path.decode("utf-8", "backslashreplace")
 
 
-def _open_quietly(name: bytes, flags: int, directory: int, status: os.stat_result) -> int:
+def _quietly(flags: int, status: Status, open_: Callable[[int], Opened]) -> Opened:
     """Open without leaving a trace in the access time, which only the owner (or root) may do."""
     if _NO_ATIME and os.geteuid() in (0, status.st_uid):
         try:
-            return os.open(name, flags | _NO_ATIME, dir_fd=directory)
+            return open_(flags | _NO_ATIME)
         except PermissionError:
             pass  # root of a user namespace that has no say over this owner
-    return os.open(name, flags, dir_fd=directory)
+    return open_(flags)
 
 
-def _check_regular(status: os.stat_result) -> None:
+def _check_regular(status: Status) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise FileNotFoundError(errno.ENOENT, "no regular file any more")

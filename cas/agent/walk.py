@@ -1,11 +1,13 @@
 """Walks roots in path order (`cas.entry`), one `stat` for each name and nothing opened but
 directories.
 
-The walk keeps a stack of directories, each with the names it still has to look at, so the depth
-of a tree is limited by the length of a path only. Names are looked at one by one, as late as
-possible, and given out in batches of `BATCH`: a directory of a million names costs the memory of
-their names. (In batches, since a scan in which nothing changed does little else than this walk,
-and to hand each name up by itself takes as long as to look at it.)
+The walk keeps a stack of directories, each with the names it still has to give out, so the depth
+of a tree is limited by the length of a path only. A directory's names are looked at together, in
+one call; what that says is good for `FRESH_SECONDS`, and names whose turn comes later (a long way
+was gone below one before them, or large files were read) are looked at again, each by itself. So
+are those of a very large directory, which costs the memory of its names only. Names are given out
+in batches: a scan in which nothing changed does little else than this walk, and handing up each by
+itself takes as long as looking at it.
 
 - The directories above a root are listed too, so that a restore can make them as they were.
 - Roots may lie within each other: their walks are merged, and each name comes once. A name is in
@@ -17,29 +19,30 @@ and to hand each name up by itself takes as long as to look at it.)
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-import sys
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import chain, islice
 from typing import Protocol, TypeAlias
 
+from cas._native import Status, look
 from cas.agent.mounts import Mounts
 from cas.agent.reasons import unreadable
-from cas.agent.roots import Opener, Root, RootGuard
+from cas.agent.roots import Found, Opener, Root, RootGuard
 from cas.entry import NAME_LIMIT, PATH_LIMIT, Problem, path_order
 from cas.errors import SourceError
 from cas.ignore import Decision
 
-Item: TypeAlias = tuple[bytes, os.stat_result]
+Item: TypeAlias = tuple[bytes, Status]
 Report: TypeAlias = Callable[[Problem], None]
 
-BATCH = 256
-
-_ENCODING = sys.getfilesystemencoding()
-_ERRORS = sys.getfilesystemencodeerrors()
+BATCH = 256  # names, at least, that are given out at once
+LOOKED_AT_ONCE = 4096  # names of one directory, which is a megabyte of statuses
+FRESH_SECONDS = 1.0
 
 
 class Rules(Protocol):
@@ -54,13 +57,15 @@ class Rules(Protocol):
 
 @dataclass(slots=True)
 class _Frame:
-    """A directory on the stack: what its names begin with, those still to come, last first."""
+    """A directory on the stack: what its names begin with, those still to come, last first, and
+    when they were looked at."""
 
     path: bytes
     prefix: bytes
-    names: list[bytes]
+    names: list[Found]
     decision: Decision
     device: int
+    looked: float
 
 
 def admit_roots(guard: RootGuard, roots: Iterable[bytes], report: Report) -> list[Root]:
@@ -156,14 +161,14 @@ class _Walk:
                 yield from self._below(status)
             yield self._found
 
-    def _look(self, path: bytes) -> os.stat_result | None:
+    def _look(self, path: bytes) -> Status | None:
         try:
-            return self._opener.stat(path)
+            return self._opener.look(path)
         except OSError as error:
             self._report(unreadable(path, error))
             return None
 
-    def _below(self, status: os.stat_result) -> Iterator[list[Item]]:
+    def _below(self, status: Status) -> Iterator[list[Item]]:
         self._enter(self._root.path, status, self._rules.directory(b""))
         while self._stack:
             frame = self._stack[-1]
@@ -175,36 +180,34 @@ class _Walk:
                 self._leave(frame)
 
     def _go_on(self, frame: _Frame) -> None:
-        """Look at the names of `frame` until there is a directory to enter, which goes on the
-        stack, or enough for a batch, or no more."""
+        """Take names of `frame` until there is a directory to enter, which goes on the stack, or
+        enough for a batch, or no more."""
         names, prefix, start, found = frame.names, frame.prefix, self._start, self._found
-        if not names:
-            return
         everything = frame.decision is Decision.ENTER_ALL
-        try:
-            fd = self._opener.directory(frame.path)
-        except OSError as error:
-            self._report(unreadable(frame.path, error))
-            names.clear()
-            return
-        look, is_directory = os.stat, stat.S_ISDIR
+        is_late = time.monotonic() - frame.looked > FRESH_SECONDS
+        is_directory = stat.S_ISDIR
         while names and len(found) < BATCH:
-            name = names.pop()
+            name, what = names.pop()
             path = prefix + name
-            try:
-                status = look(name, dir_fd=fd, follow_symlinks=False)
-            except OSError as error:
-                self._report(unreadable(path, error))
-                continue
-            if is_directory(status.st_mode):
-                if self._directory(path, status, frame):
+            if is_late or what is None:
+                what = self._look_late(frame, name)
+            if isinstance(what, int):
+                self._report(unreadable(path, OSError(what, os.strerror(what))))
+            elif is_directory(what.st_mode):
+                if self._directory(path, what, frame):
                     return
             elif everything or not self._rules.excludes_file(path[start:]):
                 if self._waiting:
                     self._let_in()
-                found.append((path, status))
+                found.append((path, what))
 
-    def _directory(self, path: bytes, status: os.stat_result, above: _Frame) -> bool:
+    def _look_late(self, frame: _Frame, name: bytes) -> Status | int:
+        try:
+            return look(self._opener.directory(frame.path), name)
+        except OSError as error:
+            return error.errno or errno.EIO
+
+    def _directory(self, path: bytes, status: Status, above: _Frame) -> bool:
         """Let a directory in, or wait with it; whether it is to be gone through now."""
         decision = above.decision
         if decision is not Decision.ENTER_ALL:
@@ -223,21 +226,20 @@ class _Walk:
         self._found += self._waiting
         self._waiting.clear()
 
-    def _enter(self, path: bytes, status: os.stat_result, decision: Decision) -> None:
+    def _enter(self, path: bytes, status: Status, decision: Decision) -> None:
         """Put a directory on the stack, with no names when it cannot be listed."""
+        looked = time.monotonic()
         try:
-            listed = self._opener.names(path, status)
+            found = self._opener.look_into(path, status, LOOKED_AT_ONCE)
         except OSError as error:
             self._report(unreadable(path, error, status.st_uid))
-            listed = []
+            found = []
         prefix = path + b"/" if path else b""
-        names = _encoded(listed)
-        names.sort(reverse=True)
-        if names and len(prefix) + NAME_LIMIT > PATH_LIMIT:
-            names = self._fitting(prefix, names, PATH_LIMIT - len(prefix))
-        elif max(map(len, names), default=0) > NAME_LIMIT:
-            names = self._fitting(prefix, names, NAME_LIMIT)
-        self._stack.append(_Frame(path, prefix, names, decision, status.st_dev))
+        limit = min(NAME_LIMIT, PATH_LIMIT - len(prefix))
+        if any(len(name) > limit for name, _ in found):
+            found = self._fitting(prefix, found, limit)
+        found.reverse()
+        self._stack.append(_Frame(path, prefix, found, decision, status.st_dev, looked))
 
     def _leave(self, frame: _Frame) -> None:
         """Take a directory off the stack; one that still waits had nothing to go in with."""
@@ -246,13 +248,8 @@ class _Walk:
         if self._waiting and self._waiting[-1][0] == frame.path:
             self._waiting.pop()
 
-    def _fitting(self, prefix: bytes, names: list[bytes], limit: int) -> list[bytes]:
-        for name in names:
+    def _fitting(self, prefix: bytes, found: list[Found], limit: int) -> list[Found]:
+        for name, _ in found:
             if len(name) > limit:
                 self._report(Problem((prefix + name)[:PATH_LIMIT], "the path is too long"))
-        return [name for name in names if len(name) <= limit]
-
-
-def _encoded(names: list[str]) -> list[bytes]:
-    """The bytes of names; all in one go, since no name has a zero byte."""
-    return "\0".join(names).encode(_ENCODING, _ERRORS).split(b"\0") if names else []
+        return [item for item in found if len(item[0]) <= limit]

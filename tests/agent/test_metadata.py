@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cas._native import Status, look
 from cas.agent.metadata import identity
 from cas.entry import Entry, Kind
 from tests.agent.trees import scan
@@ -146,28 +147,34 @@ def test_capabilities(tmp_path: Path) -> None:
     assert os.getxattr(path, "security.capability") == attributes[b"security.capability"]
 
 
+def status_of(path: Path) -> Status:
+    fd = os.open(path.parent, os.O_RDONLY)
+    try:
+        return look(fd, os.fsencode(path.name))
+    finally:
+        os.close(fd)
+
+
 def test_identity_tells_what_matters(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"one")
-    first = path.stat()
-    assert identity(first) == identity(path.stat())
+    first, before = identity(status_of(path)), path.stat()
+    assert identity(status_of(path)) == first
     # The same size and time of modification, but written in between.
     path.write_bytes(b"two")
-    os.utime(path, ns=(first.st_atime_ns, first.st_mtime_ns))
-    assert (first.st_size, first.st_mtime_ns) == (path.stat().st_size, path.stat().st_mtime_ns)
-    assert identity(first) != identity(path.stat())
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (before.st_size, before.st_mtime_ns) == (path.stat().st_size, path.stat().st_mtime_ns)
+    assert identity(status_of(path)) != first
 
 
-def with_inode(status: os.stat_result, inode: int) -> os.stat_result:
-    fields = [*status, *[0] * 9]
-    fields[1] = inode
-    return os.stat_result(fields)
-
-
-def test_identity_can_do_without_inode_numbers(tmp_path: Path) -> None:
-    one, other = with_inode(tmp_path.stat(), 1), with_inode(tmp_path.stat(), 2)
-    assert identity(one) != identity(other)
-    assert identity(one, stable_inodes=False) == identity(other, stable_inodes=False)
+def test_names_of_one_inode_say_which(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.touch()
+    alone = identity(status_of(path))
+    (tmp_path / "y").hardlink_to(path)
+    one, other = identity(status_of(path)), identity(status_of(tmp_path / "y"))
+    assert one == other
+    assert len(one) > len(alone)
 
 
 def test_times_that_64_bits_do_not_hold_have_an_identity_too(tmp_path: Path) -> None:
@@ -177,7 +184,6 @@ def test_times_that_64_bits_do_not_hold_have_an_identity_too(tmp_path: Path) -> 
         os.utime(path, (0, 2.0**34 - 2**31 - 1))
     except OverflowError:
         pytest.skip("no such times here")
-    status = path.stat()
-    assert identity(status) == identity(path.stat())
-    entry = entry_of(path)
-    assert min(status.st_mtime_ns, 2**63 - 1) == entry.mtime_ns
+    assert identity(status_of(path)) == identity(status_of(path))
+    assert path.stat().st_mtime_ns == status_of(path).st_mtime_ns
+    assert min(path.stat().st_mtime_ns, 2**63 - 1) == entry_of(path).mtime_ns

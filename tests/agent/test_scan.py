@@ -5,10 +5,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TypeVar, cast
 
 import pytest
 
+from cas._native import Status
 from cas.agent.memory import is_settled
 from cas.agent.roots import RootGuard
 from cas.agent.scan import Scanner
@@ -193,11 +195,10 @@ def test_what_was_modified_just_now_is_read_again(tmp_path: Path) -> None:
         (-10, 1, False),
     ],
 )
-def test_settled(tmp_path: Path, ctime: int, mtime: int, expected: bool) -> None:
+def test_settled(ctime: int, mtime: int, expected: bool) -> None:
     now = 2_000_000_000 * 10**9
-    times = {"st_mtime_ns": now + mtime * 10**9, "st_ctime_ns": now + ctime * 10**9}
-    status = os.stat_result(tuple(tmp_path.stat()), times)
-    assert expected == is_settled(status, now)
+    status = SimpleNamespace(st_mtime_ns=now + mtime * 10**9, st_ctime_ns=now + ctime * 10**9)
+    assert expected == is_settled(cast(Status, status), now)
 
 
 def test_a_file_that_changes_is_read_again_next_time(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cas.agent import walk as walk_module
 from cas.agent.mounts import Mounts
 from cas.agent.roots import RootGuard
 from cas.agent.walk import BATCH, Item, admit_roots, walk
@@ -194,12 +195,43 @@ class Meddler(Matcher):
             self._meddle()
 
 
-def test_a_name_that_goes_is_no_loss(tmp_path: Path) -> None:
+def test_a_name_that_goes_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk_module, "FRESH_SECONDS", -1)
     for name in ("a", "b", "c"):
         (tmp_path / name).touch()
     walked = Walked(tmp_path, rules=Meddler(b"a", (tmp_path / "b").unlink))
     assert [b"a", b"c"] == walked.below(tmp_path)
     assert [(name_of(tmp_path / "b"), False)] == [(p.path, p.left_out) for p in walked.problems]
+
+
+def test_what_was_looked_at_too_long_ago_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(b"old")
+    rules = Meddler(b"a", lambda: (tmp_path / "b").write_bytes(b"newer"))
+    sizes = {}
+    for seconds in (-1.0, 1e6):
+        (tmp_path / "b").write_bytes(b"old")
+        monkeypatch.setattr(walk_module, "FRESH_SECONDS", seconds)
+        items = dict(Walked(tmp_path, rules=rules).items)
+        sizes[seconds] = items[name_of(tmp_path / "b")].st_size
+    assert {-1.0: 5, 1e6: 3} == sizes
+
+
+def test_a_large_directory_is_looked_at_name_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [b"%02d" % number for number in range(20)]
+    for name in names:
+        (tmp_path / os.fsdecode(name)).touch()
+    for most in (19, 20):
+        monkeypatch.setattr(walk_module, "LOOKED_AT_ONCE", most)
+        assert names == Walked(tmp_path).below(tmp_path)
+    monkeypatch.setattr(walk_module, "LOOKED_AT_ONCE", 19)
+    walked = Walked(tmp_path, rules=Meddler(b"03", (tmp_path / "17").unlink))
+    assert [name for name in names if name != b"17"] == walked.below(tmp_path)
+    assert [(name_of(tmp_path / "17"), False)] == [(p.path, p.left_out) for p in walked.problems]
 
 
 def test_a_directory_that_becomes_a_link_is_not_followed(tmp_path: Path) -> None:
