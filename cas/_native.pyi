@@ -31,9 +31,10 @@ class Status:
     st_ctime_ns: int
 
     def identity(self, with_inode: bool, /) -> bytes:
-        """80 bytes that differ when anything does that changes with a file or its attributes.
+        """Bytes that differ when anything does that changes with a file or its attributes.
 
-        The device is not in it, nor the time of access, and the inode number only if with_inode.
+        The time of access is not in them, the inode number only if with_inode. What may have other
+        names, which its device and inode number tell apart, has those two in any case.
         """
 
 def look(directory: int, name: bytes, /) -> Status:
@@ -46,11 +47,16 @@ def look_at_open(file: int, /) -> Status:
     """What an open file is. Raises OSError."""
 
 def look_into(
-    parent: int, name: bytes, flags: int, most: int, /
-) -> list[tuple[bytes, Status | int | None]]:
-    """The names in the directory name of an open one, in byte order, each with what it is or the
-    errno that says why that is not known; with None when there are more names than most.
+    parent: int, name: bytes, flags: int, most: int, prefix: bytes, /
+) -> tuple[list[tuple[bytes, Status | int | None]], list[int]]:
+    """What is in the directory name of an open one: a pair for each name, in byte order.
 
-    The directory is opened with flags besides O_DIRECTORY, read, and closed. Raises OSError when
-    that fails.
+    That is the name, with prefix before it, and what it is, or the errno that says why that is not
+    known, or None when there are more names than most. The list of numbers are the places of pairs
+    that are directories, or not known. The directory is opened with flags besides O_DIRECTORY,
+    read, and closed. Raises OSError when that fails.
     """
+
+def describe(items: list[tuple[bytes, Status]], /) -> tuple[bytes, bytes, list[int]]:
+    """The paths of items, with a zero byte after each; their identities, with inode numbers, end
+    to end; and the devices that they are on, each once."""

@@ -12,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cas
-from cas._native import Status, cpu_features, crc32c, look, look_at_open, look_into
+from cas._native import (
+    Status,
+    cpu_features,
+    crc32c,
+    describe,
+    look,
+    look_at_open,
+    look_into,
+)
 
 # The check value of the catalogue of CRCs, then RFC 3720, B.4.
 VECTORS = [
@@ -111,16 +119,29 @@ def same(expected: os.stat_result, status: Status) -> bool:
 
 
 def test_statuses_are_those_of_the_system(directory: int) -> None:
-    found = look_into(directory, b".", 0, 4)
-    assert [b"d", b"link", b"pipe", b"\xff"] == [name for name, _ in found]
-    for name, status in found:
+    items, stops = look_into(directory, b".", 0, 4, b"at/")
+    assert [b"at/d", b"at/link", b"at/pipe", b"at/\xff"] == [path for path, _ in items]
+    assert [0] == stops
+    for path, status in items:
         assert isinstance(status, Status)
+        name = path.removeprefix(b"at/")
         expected = os.stat(name, dir_fd=directory, follow_symlinks=False)
         assert same(expected, status)
         assert same(expected, look(directory, name))
         assert status.identity(True) == look(directory, name).identity(True)
     assert same(os.fstat(directory), look_at_open(directory))
-    assert [(b"inner", None)] == look_into(directory, b"d", 0, 0)
+    assert ([(b"inner", None)], [0]) == look_into(directory, b"d", 0, 0, b"")
+
+
+def test_a_description_is_made_of_paths_and_identities(directory: int) -> None:
+    items = [(name, look(directory, name)) for name in (b"d", b"pipe")]
+    paths, identities, devices = describe(items)
+    assert paths == b"d\0pipe\0"
+    assert identities == b"".join(status.identity(True) for _, status in items)
+    assert devices == [os.fstat(directory).st_dev]
+    assert describe([]) == (b"", b"", [])
+    with pytest.raises(TypeError):
+        describe([(b"d", 2)])  # type: ignore[list-item]
 
 
 def errno_of(call: Callable[[], object]) -> int | None:
@@ -135,8 +156,8 @@ def test_what_cannot_be_looked_at_is_an_os_error(directory: int) -> None:
     with pytest.raises(FileNotFoundError):
         look(directory, b"gone")
     with pytest.raises(NotADirectoryError):
-        look_into(directory, b"pipe", 0, 10)
-    through_link = errno_of(lambda: look_into(directory, b"link", os.O_NOFOLLOW, 10))
+        look_into(directory, b"pipe", 0, 10, b"")
+    through_link = errno_of(lambda: look_into(directory, b"link", os.O_NOFOLLOW, 10, b""))
     assert through_link in (errno.ENOTDIR, errno.ELOOP)
     assert errno.EBADF == errno_of(lambda: look_at_open(-1))
     assert errno.ENAMETOOLONG == errno_of(lambda: look(directory, b"x" * 256))
@@ -146,5 +167,5 @@ def test_what_cannot_be_looked_at_is_an_os_error(directory: int) -> None:
 def test_a_directory_is_open_only_while_it_is_looked_into(directory: int) -> None:
     before = os.listdir("/proc/self/fd")
     for _ in range(10):
-        look_into(directory, b"d", os.O_NOFOLLOW, 10)
+        look_into(directory, b"d", os.O_NOFOLLOW, 10, b"")
     assert before == os.listdir("/proc/self/fd")

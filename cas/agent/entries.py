@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from cas._native import Status
@@ -17,7 +17,6 @@ from cas.agent.memory import Memory, is_settled, recalled
 from cas.agent.metadata import (
     KINDS,
     Xattrs,
-    identity,
     is_linked,
     link_id,
     owner_of,
@@ -39,11 +38,11 @@ _LINKS_LIMIT = 2**16  # inodes whose other names are waited for; past it, some a
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What became of a name. `identity` goes with the entry, which is None for what is left out;
+    """What became of a name. `status` goes with the entry, which is None for what is left out;
     `sound`: nothing was wrong with it, and any later change of it would show."""
 
     entry: Entry | None
-    identity: bytes
+    status: Status
     sound: bool
 
 
@@ -82,26 +81,7 @@ class EntryMaker:
             self._wrong(unreadable(path, error, status.st_uid))
             entry = None
         sound = self._sound and is_settled(status, self._clock())
-        return Made(entry, self.identity(status), sound)
-
-    def identity(self, status: Status) -> bytes:
-        """The identity that goes with a status."""
-        stable = self._mounts.has_stable_inodes(status.st_dev)
-        return identity(status, stable_inodes=stable)
-
-    def identities(self, items: Sequence[Item]) -> list[bytes]:
-        """The identity of each of `items`."""
-        stable = {
-            device: self._mounts.has_stable_inodes(device)
-            for device in {status.st_dev for _, status in items}
-        }
-        # Without a call for those that are the only name of their inode: most are.
-        return [
-            status.identity(stable[status.st_dev])
-            if status.st_nlink == 1
-            else identity(status, stable_inodes=stable[status.st_dev])
-            for _, status in items
-        ]
+        return Made(entry, status, sound)
 
     def _wrong(self, problem: Problem) -> None:
         self._sound = False
@@ -165,7 +145,7 @@ class EntryMaker:
         row = self._rows.pop(path, None)
         if linked is None and row is None:
             return None
-        current = self.identity(status)
+        current = self._mounts.identity(status)
         if linked is not None and linked[0] == current:
             return linked[1]
         state = recalled(row, current, status) if row is not None else None
@@ -179,7 +159,7 @@ class EntryMaker:
         if state.doubt:
             self._wrong(Problem(path, state.doubt, left_out=False))
             return state
-        current = self.identity(state.status)
+        current = self._mounts.identity(state.status)
         self._note_link(current, state)
         if is_settled(state.status, self._clock()):
             self._memory.keep_file(path, current, state)

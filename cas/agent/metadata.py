@@ -72,17 +72,6 @@ def time_of(status: Status) -> int:
     return min(max(status.st_mtime_ns, I64_MIN), I64_MAX)
 
 
-def identity(status: Status, *, stable_inodes: bool = True) -> bytes:
-    """A value that differs whenever the name may stand for something else than it did.
-
-    Whatever changes a file or its attributes sets its ctime. Device numbers may be others after a
-    reboot and say nothing more, except that hardlinks are told apart by them. Where inode numbers
-    are not stable they are left out.
-    """
-    value = status.identity(stable_inodes)
-    return value + link_id(status) if status.st_nlink > 1 and is_linked(status) else value
-
-
 def is_linked(status: Status) -> bool:
     """Whether it may have another name."""
     return status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 
+from cas._native import Status
+
 _TABLE = "/proc/self/mountinfo"
 
 _PSEUDO = {
@@ -50,6 +52,14 @@ class Mounts:
             known = not (name in _UNSTABLE_INODES or name.startswith("fuse"))
             self._stable[device] = known
         return known
+
+    def identity(self, status: Status) -> bytes:
+        """A value that differs whenever a name may stand for something else than it did.
+
+        Whatever changes a file or its attributes sets its ctime. Where inode numbers are not
+        stable they are left out.
+        """
+        return status.identity(self.has_stable_inodes(status.st_dev))
 
 
 def _read_table() -> dict[int, str]:

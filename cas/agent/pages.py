@@ -7,10 +7,12 @@ with the same identities (`signature`), so that nothing of it need be looked at 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cas import wire
+from cas._native import describe
+from cas.agent.mounts import Mounts
+from cas.agent.walk import Item
 from cas.entry import Entry
 from cas.errors import FormatError
 from cas.ids import DIGEST_SIZE, Digest, as_digest, split_digests
@@ -57,12 +59,13 @@ def make_page(entries: list[Entry]) -> ScannedPage:
     )
 
 
-def signature(paths: Sequence[bytes], identities: Iterable[bytes]) -> bytes:
+def signature(items: list[Item], mounts: Mounts) -> bytes:
     """One value for names and what they are, in order."""
+    paths, identities, devices = describe(items)
+    if not all(map(mounts.has_stable_inodes, devices)):
+        identities = b"".join([mounts.identity(status) for _, status in items])
     # No path has a zero byte, and an identity begins with what says how long it is.
-    return hashlib.sha256(
-        b"%d\0%b\0%b" % (len(paths), b"\0".join(paths), b"".join(identities))
-    ).digest()
+    return hashlib.sha256(b"%d\0%b%b" % (len(items), paths, identities)).digest()
 
 
 def encode_kept(kept: KeptPage) -> bytes:

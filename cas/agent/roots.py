@@ -36,7 +36,7 @@ _NO_ATIME: int = getattr(os, "O_NOATIME", 0)
 _SEARCHED_BY_ALL = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 _OPEN_DIRECTORIES = 64  # of one opener; deeper trees cost reopening, not descriptors
 
-Found: TypeAlias = tuple[bytes, "Status | int | None"]  # a name; what it is, or an errno
+Found: TypeAlias = tuple[bytes, "Status | int | None"]  # a path; what it is, or an errno
 Opened = TypeVar("Opened")
 
 
@@ -182,19 +182,22 @@ class Opener:
         """What `path` itself is. Raises OSError."""
         return look(*self.locate(path))
 
-    def look_into(self, path: bytes, status: Status, most: int) -> list[Found]:
-        """The names in the directory `path` in byte order, and what each of them is, which is None
-        when they are more than `most`. Raises OSError, also when none of them may be looked at."""
+    def look_into(
+        self, path: bytes, status: Status, most: int, prefix: bytes
+    ) -> tuple[list[Found], list[int]]:
+        """See `_native.look_into`, of the directory `path`. Raises OSError, also when none of its
+        names may be looked at."""
         if path in self._open or self._guard.place(path) is not None:
             place, name = self.directory(path), b"."
         else:
             above, _, name = path.rpartition(b"/")
             place = self.directory(above)
-        found = _quietly(_LISTED, status, lambda flags: look_into(place, name, flags, most))
-        is_open_to_all = status.st_mode & _SEARCHED_BY_ALL == _SEARCHED_BY_ALL
-        if found and not is_open_to_all and all(what == errno.EACCES for _, what in found):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        return found
+        found, stops = _quietly(
+            _LISTED, status, lambda flags: look_into(place, name, flags, most, prefix)
+        )
+        if stops and status.st_mode & _SEARCHED_BY_ALL != _SEARCHED_BY_ALL:
+            _check_searched(found)
+        return found, stops
 
     def forget(self, path: bytes) -> None:
         """Close the directory `path`, if it is open: it is not needed any more."""
@@ -272,3 +275,9 @@ def _quietly(flags: int, status: Status, open_: Callable[[int], Opened]) -> Open
 def _check_regular(status: Status) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise FileNotFoundError(errno.ENOENT, "no regular file any more")
+
+
+def _check_searched(found: list[Found]) -> None:
+    """Raise if every name is refused: then it is the directory that may not be searched."""
+    if all(what == errno.EACCES for _, what in found):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))

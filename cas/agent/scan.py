@@ -97,7 +97,7 @@ class Scanner:
             )
             try:
                 while following := self._ahead.peek(1):
-                    page = self._page_again(following[0][0], maker) or self._new_page(maker)
+                    page = self._page_again(following[0][0]) or self._new_page(maker)
                     if page is not None:
                         self._spool.put(page.id, page.encoded)
                         yield page
@@ -106,7 +106,7 @@ class Scanner:
                 self._memory.write()
                 reader.close()
 
-    def _page_again(self, first: bytes, maker: EntryMaker) -> ScannedPage | None:
+    def _page_again(self, first: bytes) -> ScannedPage | None:
         """The page that the cache has from here on, if nothing of it has changed."""
         kept = self._memory.page(first)
         if kept is None:
@@ -115,8 +115,9 @@ class Scanner:
         items = self._ahead.peek(count + 1 if kept.ended_scan else count)
         if len(items) != count:
             return None
-        signed = signature([path for path, _ in items], maker.identities(items))
-        if signed != kept.signature or not self._memory.recall_recipes(kept.recipes):
+        if signature(items, self._mounts) != kept.signature:
+            return None
+        if not self._memory.recall_recipes(kept.recipes):
             return None
         self._ahead.drop(count)
         self._advance(items[-1][0], count)
@@ -124,7 +125,7 @@ class Scanner:
 
     def _new_page(self, maker: EntryMaker) -> ScannedPage | None:
         entries: list[Entry] = []
-        identities: list[bytes] = []
+        signed: list[Item] = []
         paginator = Paginator()
         sound, ended = True, False
         is_above: bool | None = None
@@ -142,7 +143,7 @@ class Scanner:
                 sound &= made.sound
                 if made.entry is not None:
                     entries.append(made.entry)
-                    identities.append(made.identity)
+                    signed.append((path, made.status))
                     if ended := paginator.ends_after(made.entry):
                         break
         if not entries:
@@ -150,8 +151,7 @@ class Scanner:
         page = make_page(entries)
         if sound:
             recipes = [part for entry in entries if entry.content for part in entry.content.parts]
-            signed = signature([entry.path for entry in entries], identities)
-            kept = KeptPage(page, signed, not ended, tuple(recipes))
+            kept = KeptPage(page, signature(signed, self._mounts), not ended, tuple(recipes))
             self._memory.keep_page(kept)
         return page
 

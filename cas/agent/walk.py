@@ -27,7 +27,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import chain, islice
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, cast
 
 from cas._native import Status, look
 from cas.agent.mounts import Mounts
@@ -57,15 +57,23 @@ class Rules(Protocol):
 
 @dataclass(slots=True)
 class _Frame:
-    """A directory on the stack: what its names begin with, those still to come, last first, and
-    when they were looked at."""
+    """A directory on the stack. `items` are its names, of which those from `at` on are still to
+    come; `stops` are the places of those that need more than to be given out, the next one last;
+    `prefix` is what their paths begin with; `looked` is when they were looked at."""
 
     path: bytes
     prefix: bytes
-    names: list[Found]
     decision: Decision
     device: int
+    items: list[Found]
+    stops: list[int]
     looked: float
+    at: int = 0
+    is_late: bool = False
+
+    def stop_everywhere(self) -> None:
+        """Have each name looked at by itself from here on."""
+        self.stops = list(range(len(self.items) - 1, self.at - 1, -1))
 
 
 def admit_roots(guard: RootGuard, roots: Iterable[bytes], report: Report) -> list[Root]:
@@ -176,30 +184,42 @@ class _Walk:
             if len(self._found) >= BATCH:
                 found, self._found = self._found, []
                 yield found
-            if not frame.names and self._stack[-1] is frame:
+            if frame.at == len(frame.items) and self._stack[-1] is frame:
                 self._leave(frame)
 
     def _go_on(self, frame: _Frame) -> None:
         """Take names of `frame` until there is a directory to enter, which goes on the stack, or
         enough for a batch, or no more."""
-        names, prefix, start, found = frame.names, frame.prefix, self._start, self._found
-        everything = frame.decision is Decision.ENTER_ALL
-        is_late = time.monotonic() - frame.looked > FRESH_SECONDS
-        is_directory = stat.S_ISDIR
-        while names and len(found) < BATCH:
-            name, what = names.pop()
-            path = prefix + name
-            if is_late or what is None:
-                what = self._look_late(frame, name)
-            if isinstance(what, int):
-                self._report(unreadable(path, OSError(what, os.strerror(what))))
-            elif is_directory(what.st_mode):
-                if self._directory(path, what, frame):
-                    return
-            elif everything or not self._rules.excludes_file(path[start:]):
-                if self._waiting:
-                    self._let_in()
-                found.append((path, what))
+        if not frame.is_late and time.monotonic() - frame.looked > FRESH_SECONDS:
+            frame.is_late = True
+            frame.stop_everywhere()
+        items, found = frame.items, self._found
+        while frame.at < len(items) and len(found) < BATCH:
+            stop = frame.stops[-1] if frame.stops else len(items)
+            if frame.at < stop:
+                found += cast("list[Item]", items[frame.at : stop])
+                frame.at = stop
+                continue
+            frame.stops.pop()
+            frame.at += 1
+            if self._stop_at(frame, *items[stop]):
+                return
+
+    def _stop_at(self, frame: _Frame, path: bytes, what: Status | int | None) -> bool:
+        """Take one name; whether it is a directory to be gone through now."""
+        if frame.is_late or what is None:
+            what = self._look_late(frame, path[len(frame.prefix) :])
+        if isinstance(what, int):
+            self._report(unreadable(path, OSError(what, os.strerror(what))))
+        elif stat.S_ISDIR(what.st_mode):
+            return self._directory(path, what, frame)
+        elif frame.decision is Decision.ENTER_ALL or not self._excludes(path):
+            self._let_in()
+            self._found.append((path, what))
+        return False
+
+    def _excludes(self, path: bytes) -> bool:
+        return self._rules.excludes_file(path[self._start :])
 
     def _look_late(self, frame: _Frame, name: bytes) -> Status | int:
         try:
@@ -223,23 +243,27 @@ class _Walk:
         return True
 
     def _let_in(self) -> None:
-        self._found += self._waiting
-        self._waiting.clear()
+        if self._waiting:
+            self._found += self._waiting
+            self._waiting.clear()
 
     def _enter(self, path: bytes, status: Status, decision: Decision) -> None:
         """Put a directory on the stack, with no names when it cannot be listed."""
+        prefix = path + b"/" if path else b""
         looked = time.monotonic()
         try:
-            found = self._opener.look_into(path, status, LOOKED_AT_ONCE)
+            found, stops = self._opener.look_into(path, status, LOOKED_AT_ONCE, prefix)
         except OSError as error:
             self._report(unreadable(path, error, status.st_uid))
-            found = []
-        prefix = path + b"/" if path else b""
-        limit = min(NAME_LIMIT, PATH_LIMIT - len(prefix))
-        if any(len(name) > limit for name, _ in found):
-            found = self._fitting(prefix, found, limit)
-        found.reverse()
-        self._stack.append(_Frame(path, prefix, found, decision, status.st_dev, looked))
+            found, stops = [], []
+        may_be_long = len(prefix) + NAME_LIMIT > PATH_LIMIT
+        if may_be_long:
+            found = self._fitting(found)
+        stops.reverse()
+        frame = _Frame(path, prefix, decision, status.st_dev, found, stops, looked)
+        if may_be_long or decision is not Decision.ENTER_ALL:
+            frame.stop_everywhere()
+        self._stack.append(frame)
 
     def _leave(self, frame: _Frame) -> None:
         """Take a directory off the stack; one that still waits had nothing to go in with."""
@@ -248,8 +272,8 @@ class _Walk:
         if self._waiting and self._waiting[-1][0] == frame.path:
             self._waiting.pop()
 
-    def _fitting(self, prefix: bytes, found: list[Found], limit: int) -> list[Found]:
-        for name, _ in found:
-            if len(name) > limit:
-                self._report(Problem((prefix + name)[:PATH_LIMIT], "the path is too long"))
-        return [item for item in found if len(item[0]) <= limit]
+    def _fitting(self, found: list[Found]) -> list[Found]:
+        for path, _ in found:
+            if len(path) > PATH_LIMIT:
+                self._report(Problem(path[:PATH_LIMIT], "the path is too long"))
+        return [item for item in found if len(item[0]) <= PATH_LIMIT]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from cas._native import Status, look
-from cas.agent.metadata import identity
+from cas.agent.mounts import Mounts
+from cas.agent.pages import signature
 from cas.entry import Entry, Kind
 from tests.agent.trees import scan
 
@@ -155,26 +156,41 @@ def status_of(path: Path) -> Status:
         os.close(fd)
 
 
+def identity_of(path: Path) -> bytes:
+    return Mounts().identity(status_of(path))
+
+
 def test_identity_tells_what_matters(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"one")
-    first, before = identity(status_of(path)), path.stat()
-    assert identity(status_of(path)) == first
+    first, before = identity_of(path), path.stat()
+    assert identity_of(path) == first
     # The same size and time of modification, but written in between.
     path.write_bytes(b"two")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert (before.st_size, before.st_mtime_ns) == (path.stat().st_size, path.stat().st_mtime_ns)
-    assert identity(status_of(path)) != first
+    assert identity_of(path) != first
 
 
 def test_names_of_one_inode_say_which(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.touch()
-    alone = identity(status_of(path))
+    alone = identity_of(path)
     (tmp_path / "y").hardlink_to(path)
-    one, other = identity(status_of(path)), identity(status_of(tmp_path / "y"))
+    one, other = identity_of(path), identity_of(tmp_path / "y")
     assert one == other
     assert len(one) > len(alone)
+
+
+def test_where_inode_numbers_change_they_are_not_in_identities(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x").touch()
+    items = [(b"x", status_of(tmp_path / "x"))]
+    stable, mounts = signature(items, Mounts()), Mounts()
+    monkeypatch.setattr(mounts, "type_of", lambda _: "vfat")
+    assert mounts.identity(items[0][1]) == items[0][1].identity(False)
+    assert signature(items, mounts) != stable == signature(items, Mounts())
 
 
 def test_times_that_64_bits_do_not_hold_have_an_identity_too(tmp_path: Path) -> None:
@@ -184,6 +200,6 @@ def test_times_that_64_bits_do_not_hold_have_an_identity_too(tmp_path: Path) -> 
         os.utime(path, (0, 2.0**34 - 2**31 - 1))
     except OverflowError:
         pytest.skip("no such times here")
-    assert identity(status_of(path)) == identity(status_of(path))
+    assert identity_of(path) == identity_of(path)
     assert path.stat().st_mtime_ns == status_of(path).st_mtime_ns
     assert min(path.stat().st_mtime_ns, 2**63 - 1) == entry_of(path).mtime_ns

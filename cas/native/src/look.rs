@@ -11,10 +11,10 @@ use std::os::fd::{AsRawFd, RawFd};
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag};
-use nix::sys::stat::{FileStat, Mode, fstatat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstatat};
 
-/// The size of an identity.
-pub const IDENTITY_SIZE: usize = 80;
+/// Bytes in a name, at most: what formats take (`cas.entry`), and most file systems.
+const NAME_LIMIT: usize = 255;
 
 /// A name, and what it is or why that cannot be told; nothing where it was not looked at.
 pub type Found = (CString, Option<Result<FileStat, Errno>>);
@@ -23,8 +23,11 @@ pub type Found = (CString, Option<Result<FileStat, Errno>>);
 ///
 /// # Errors
 ///
-/// Those of fstatat(2).
+/// Those of fstatat(2), and ENAMETOOLONG also where the file system would take such a name.
 pub fn look(directory: RawFd, name: &[u8]) -> Result<FileStat, Errno> {
+    if name.len() > NAME_LIMIT {
+        return Err(Errno::ENAMETOOLONG);
+    }
     fstatat(Some(directory), name, AtFlags::AT_SYMLINK_NOFOLLOW)
 }
 
@@ -41,12 +44,9 @@ pub fn look_into(parent: RawFd, name: &[u8], flags: OFlag, most: usize) -> Resul
     if names.len() > most {
         return Ok(names.into_iter().map(|name| (name, None)).collect());
     }
+    let fd = directory.as_raw_fd();
     let found = |name: CString| {
-        let what = fstatat(
-            Some(directory.as_raw_fd()),
-            name.as_c_str(),
-            AtFlags::AT_SYMLINK_NOFOLLOW,
-        );
+        let what = look(fd, name.to_bytes());
         (name, Some(what))
     };
     Ok(names.into_iter().map(found).collect())
@@ -64,27 +64,41 @@ fn names_in(directory: &mut Dir) -> Result<Vec<CString>, Errno> {
     Ok(names)
 }
 
-/// A value that differs when anything does that changes with a file or its attributes. Its device is not in
-/// it, nor the time of access, and its inode number only if `with_inode`.
+/// Whether it is known what the name is, and that it is no directory.
 #[must_use]
-pub fn identity(status: &FileStat, with_inode: bool) -> [u8; IDENTITY_SIZE] {
+pub fn is_plain(what: Option<&Result<FileStat, Errno>>) -> bool {
+    matches!(what, Some(Ok(status)) if !is_directory(status))
+}
+
+fn is_directory(status: &FileStat) -> bool {
+    status.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFDIR.bits()
+}
+
+/// Adds to `packed` a value that differs when anything does that changes with a file or its attributes.
+///
+/// The time of access is not in it. Devices may have other numbers after a reboot, so that of a file is in it
+/// only if it may have other names, which are told apart by it. Its inode number is, if `with_inode`. How long the
+/// value is follows from how it begins.
+pub fn add_identity(packed: &mut Vec<u8>, status: &FileStat, with_inode: bool) {
+    let is_linked = status.st_nlink > 1 && !is_directory(status);
     let numbers = [
         number(status.st_mode),
+        number(status.st_nlink),
         number(status.st_uid),
         number(status.st_gid),
-        number(status.st_nlink),
         number(status.st_size),
         number(status.st_mtime),
         number(status.st_mtime_nsec),
         number(status.st_ctime),
         number(status.st_ctime_nsec),
         if with_inode { number(status.st_ino) } else { 0 },
+        number(status.st_dev),
+        number(status.st_ino),
     ];
-    let mut packed = [0; IDENTITY_SIZE];
-    for (place, number) in packed.chunks_exact_mut(8).zip(numbers) {
-        place.copy_from_slice(&number.to_le_bytes());
+    let count = if is_linked { 12 } else { 10 };
+    for number in &numbers[..count] {
+        packed.extend_from_slice(&number.to_le_bytes());
     }
-    packed
 }
 
 /// A field of a status, whatever type it has on this system: none is wider than 64 bits.
@@ -102,8 +116,9 @@ mod tests {
 
     use nix::errno::Errno;
     use nix::fcntl::OFlag;
+    use nix::sys::stat::FileStat;
 
-    use super::{Found, identity, look, look_into};
+    use super::{Found, add_identity, is_plain, look, look_into};
 
     /// A directory that is gone with the value.
     struct Scratch(PathBuf);
@@ -164,11 +179,31 @@ mod tests {
     }
 
     #[test]
+    fn plain_is_what_is_known_and_no_directory() {
+        let scratch = Scratch::new("plain");
+        fs::create_dir(scratch.0.join("d")).unwrap();
+        symlink("d", scratch.0.join("l")).unwrap();
+        let found = scratch.look_into(".", 2).unwrap();
+        assert_eq!(
+            [false, true],
+            [0, 1].map(|at: usize| is_plain(found[at].1.as_ref()))
+        );
+        assert!(!is_plain(None));
+        assert!(!is_plain(Some(&Err(Errno::EACCES))));
+    }
+
+    fn identity(status: &FileStat, with_inode: bool) -> Vec<u8> {
+        let mut packed = Vec::new();
+        add_identity(&mut packed, status, with_inode);
+        packed
+    }
+
+    #[test]
     fn an_identity_tells_all_that_matters_and_no_more() {
         let scratch = Scratch::new("identity");
         fs::write(scratch.0.join("x"), "x").unwrap();
         let status = look(File::open(&scratch.0).unwrap().as_raw_fd(), b"x").unwrap();
-        let changes: [fn(&mut nix::sys::stat::FileStat); 10] = [
+        let changes: [fn(&mut FileStat); 10] = [
             |status| status.st_mode ^= 0o100,
             |status| status.st_uid += 1,
             |status| status.st_gid += 1,
@@ -193,5 +228,21 @@ mod tests {
         let mut other = status;
         (other.st_dev, other.st_atime, other.st_blocks) = (0, 0, 99);
         assert_eq!(identity(&status, true), identity(&other, true));
+    }
+
+    #[test]
+    fn an_identity_says_which_inode_has_several_names() {
+        let scratch = Scratch::new("linked");
+        fs::write(scratch.0.join("x"), "x").unwrap();
+        let mut linked = look(File::open(&scratch.0).unwrap().as_raw_fd(), b"x").unwrap();
+        linked.st_nlink = 2;
+        for change in [
+            |status: &mut FileStat| status.st_dev += 1,
+            |status: &mut FileStat| status.st_ino += 1,
+        ] {
+            let mut other = linked;
+            change(&mut other);
+            assert_ne!(identity(&linked, false), identity(&other, false));
+        }
     }
 }

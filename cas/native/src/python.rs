@@ -5,7 +5,7 @@ use nix::fcntl::OFlag;
 use nix::sys::stat::{FileStat, fstat};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyMemoryView};
+use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView};
 
 use crate::{cpu, crc, look};
 
@@ -16,7 +16,7 @@ const UNLOCK_FROM: usize = 64 * 1024;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::{Status, cpu_features, crc32c, look_at, look_at_open, look_into};
+    use super::{Status, cpu_features, crc32c, describe, look_at, look_at_open, look_into};
 }
 
 /// Which instruction sets that speed up hashing this processor has, by their /proc/cpuinfo names.
@@ -117,7 +117,9 @@ impl Status {
 
     #[pyo3(signature = (with_inode, /))]
     fn identity<'py>(&self, py: Python<'py>, with_inode: bool) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &look::identity(&self.0, with_inode))
+        let mut packed = Vec::new();
+        look::add_identity(&mut packed, &self.0, with_inode);
+        PyBytes::new(py, &packed)
     }
 }
 
@@ -142,24 +144,56 @@ fn look_at_open(py: Python<'_>, file: i32) -> PyResult<Status> {
     py.detach(|| fstat(file)).map(Status).map_err(os_error)
 }
 
-/// The names in a directory, each with its status, an errno, or None.
+/// Paths, each with its status, an errno, or None; and the places of those that are not known to be plain.
+type Listing<'py> = (Vec<(Bound<'py, PyBytes>, Bound<'py, PyAny>)>, Vec<usize>);
+
+/// The names in a directory, and what they are.
 #[pyfunction]
-#[pyo3(signature = (parent, name, flags, most, /))]
+#[pyo3(signature = (parent, name, flags, most, prefix, /))]
 fn look_into<'py>(
     py: Python<'py>,
     parent: i32,
     name: &[u8],
     flags: i32,
     most: usize,
-) -> PyResult<Vec<(Bound<'py, PyBytes>, Bound<'py, PyAny>)>> {
+    prefix: &[u8],
+) -> PyResult<Listing<'py>> {
     let flags = OFlag::from_bits_retain(flags);
     let found = py
         .detach(|| look::look_into(parent, name, flags, most))
         .map_err(os_error)?;
-    found
-        .into_iter()
-        .map(|(name, what)| Ok((PyBytes::new(py, name.as_bytes()), as_object(py, what)?)))
-        .collect()
+    let stops = (0..found.len())
+        .filter(|&at| !look::is_plain(found[at].1.as_ref()))
+        .collect();
+    let mut path = prefix.to_vec();
+    let mut item = |(name, what): look::Found| {
+        path.truncate(prefix.len());
+        path.extend_from_slice(name.as_bytes());
+        Ok((PyBytes::new(py, &path), as_object(py, what)?))
+    };
+    let items = found.into_iter().map(&mut item).collect::<PyResult<_>>()?;
+    Ok((items, stops))
+}
+
+/// The paths of items, their identities, and the devices that they are on.
+#[pyfunction]
+#[pyo3(signature = (items, /))]
+fn describe<'py>(
+    items: &Bound<'py, PyList>,
+) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<u64>)> {
+    let (mut paths, mut identities, mut devices) = (Vec::new(), Vec::new(), Vec::new());
+    for item in items {
+        let (path, status): (Bound<'py, PyBytes>, Bound<'py, Status>) = item.extract()?;
+        let status = &status.get().0;
+        paths.extend_from_slice(path.as_bytes());
+        paths.push(0);
+        look::add_identity(&mut identities, status, true);
+        if !devices.contains(&status.st_dev) {
+            devices.push(status.st_dev);
+        }
+    }
+    let py = items.py();
+    Ok((PyBytes::new(py, &paths), PyBytes::new(py, &identities), devices))
 }
 
 fn as_object(py: Python<'_>, what: Option<Result<FileStat, Errno>>) -> PyResult<Bound<'_, PyAny>> {
