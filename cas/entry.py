@@ -9,6 +9,7 @@ file of a single chunk needs no recipe, since its digest is the chunk's id.
 
 from __future__ import annotations
 
+import stat
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -31,6 +32,16 @@ class Kind(IntEnum):
     BLOCK_DEVICE = 7
 
 
+# The type bits of st_mode (inode(7)) for each kind.
+TYPES = {
+    Kind.FILE: stat.S_IFREG,
+    Kind.DIRECTORY: stat.S_IFDIR,
+    Kind.SYMLINK: stat.S_IFLNK,
+    Kind.FIFO: stat.S_IFIFO,
+    Kind.SOCKET: stat.S_IFSOCK,
+    Kind.CHARACTER_DEVICE: stat.S_IFCHR,
+    Kind.BLOCK_DEVICE: stat.S_IFBLK,
+}
 DEVICES = (Kind.CHARACTER_DEVICE, Kind.BLOCK_DEVICE)
 
 # Entry.flags

@@ -5,18 +5,9 @@ from __future__ import annotations
 import base64
 import stat
 
-from cas.entry import DEVICES, HOLE_DIGEST, INCONSISTENT, UNREADABLE, Entry, Kind
+from cas.entry import DEVICES, HOLE_DIGEST, INCONSISTENT, TYPES, UNREADABLE, Entry, Kind
 from cli import output
 
-_MODES = {
-    Kind.FILE: stat.S_IFREG,
-    Kind.DIRECTORY: stat.S_IFDIR,
-    Kind.SYMLINK: stat.S_IFLNK,
-    Kind.FIFO: stat.S_IFIFO,
-    Kind.SOCKET: stat.S_IFSOCK,
-    Kind.CHARACTER_DEVICE: stat.S_IFCHR,
-    Kind.BLOCK_DEVICE: stat.S_IFBLK,
-}
 _FLAGS = {INCONSISTENT: "inconsistent", UNREADABLE: "unreadable", HOLE_DIGEST: "many holes"}
 DIGEST_SHOWN = 12  # hex digits
 
@@ -37,7 +28,7 @@ def long_line(entry: Entry) -> str:
     target = f" -> {output.show(entry.target)}" if entry.kind is Kind.SYMLINK else ""
     notes = f" [{', '.join(notes_of(entry))}]" if entry.flags else ""
     return (
-        f"{stat.filemode(_MODES[entry.kind] | entry.owner.mode)} {_owner(entry):<17} "
+        f"{stat.filemode(TYPES[entry.kind] | entry.owner.mode)} {_owner(entry):<17} "
         f"{_size(entry):>13} {output.moment(entry.mtime_ns // 10**6)} {digest:<{DIGEST_SHOWN}} "
         f"{output.show_path(entry.path)}{target}{notes}"
     )

@@ -16,22 +16,14 @@ from typing import TypeAlias
 from cas._native import Status
 from cas.agent.reasons import REFUSED
 from cas.agent.roots import Opener
-from cas.entry import Kind, Owner
+from cas.entry import TYPES, Owner
 from cas.errors import LimitError
 from cas.page import OWNER_LIMIT, XATTRS_LIMIT
 from cas.wire import I64_MAX, I64_MIN
 
 Xattrs: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
-KINDS = {
-    stat.S_IFREG: Kind.FILE,
-    stat.S_IFDIR: Kind.DIRECTORY,
-    stat.S_IFLNK: Kind.SYMLINK,
-    stat.S_IFIFO: Kind.FIFO,
-    stat.S_IFSOCK: Kind.SOCKET,
-    stat.S_IFCHR: Kind.CHARACTER_DEVICE,
-    stat.S_IFBLK: Kind.BLOCK_DEVICE,
-}
+KINDS = {bits: kind for kind, bits in TYPES.items()}
 
 _NONE_HERE = (errno.ENOTSUP, errno.ENODATA, errno.ENOSYS, *REFUSED)
 _DESCRIPTORS = b"/proc/self/fd" if os.path.isdir("/proc/self/fd") else b""

@@ -6,7 +6,7 @@ import hashlib
 import os
 import stat
 
-from cas.entry import DEVICES, HOLE_DIGEST, Content, Entry, Kind
+from cas.entry import DEVICES, HOLE_DIGEST, TYPES, Content, Entry, Kind
 from cas.interfaces import ContentSource
 from cas.rebuild.run import Block, block_size, content_blocks
 from cas.recipe import Hole
@@ -14,15 +14,6 @@ from cas.recipe import Hole
 READ_SIZE = 2**20
 # O_NONBLOCK: what was a plain file a moment ago may be a FIFO now.
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-TYPES = {
-    Kind.FILE: stat.S_IFREG,
-    Kind.DIRECTORY: stat.S_IFDIR,
-    Kind.SYMLINK: stat.S_IFLNK,
-    Kind.FIFO: stat.S_IFIFO,
-    Kind.SOCKET: stat.S_IFSOCK,
-    Kind.CHARACTER_DEVICE: stat.S_IFCHR,
-    Kind.BLOCK_DEVICE: stat.S_IFBLK,
-}
 
 
 def difference(directory_fd: int, name: bytes, entry: Entry, source: ContentSource | None) -> str:

@@ -11,7 +11,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from cas.descriptor import Descriptor
-from cas.entry import DEVICES, HOLE_DIGEST, INCONSISTENT, Content, Entry, Kind
+from cas.entry import DEVICES, HOLE_DIGEST, INCONSISTENT, TYPES, Content, Entry, Kind
 from cas.errors import RestoreError
 from cas.ids import Digest, digest_of
 from cas.interfaces import ContentSource, Location, Read
@@ -19,7 +19,7 @@ from cas.rebuild.run import damage
 from cas.rebuild.scatter import write_at
 from cas.rebuild.spans import Span
 from cas.rebuild.write import write_content
-from cas.restore.compare import TYPES, difference
+from cas.restore.compare import difference
 from cas.restore.directories import Directories
 from cas.restore.files import PRIVATE, NewFile, descriptor_path, exists, status, temporary_name
 from cas.restore.metadata import Metadata
