@@ -17,7 +17,7 @@ from operator import or_
 from typing import Protocol
 
 from cas.entry import Content, Entry
-from cas.errors import NotHeldError, PeerError
+from cas.errors import PeerError
 from cas.ids import DIGEST_SIZE, Digest
 from cas.interfaces import Index
 from cas.page import decode_page, page_id
@@ -32,8 +32,11 @@ class Holdings(Protocol):
     def held(self, chunks: Sequence[Digest]) -> list[bool]:
         """For each of `chunks` whether it is here."""
 
-    def recipe(self, part: Digest) -> bytes | None:
-        """The encoded recipe of this id, or None."""
+    def has_recipe(self, part: Digest) -> bool:
+        """Whether the recipe of this id can be read."""
+
+    def recipe(self, part: Digest) -> bytes:
+        """The encoded recipe of this id; raises NotHeldError."""
 
 
 @dataclass(slots=True)
@@ -121,7 +124,7 @@ class Planner:
             for entry in entries
             if entry.content is not None
             for part in entry.content.parts
-            if part not in self._fresh and self._holdings.recipe(part) is None
+            if part not in self._fresh and not self._holdings.has_recipe(part)
         }
         if lacking:
             self._waiting[number] = _Waiting(encoded, entries, lacking)
@@ -203,10 +206,7 @@ class Planner:
         return True
 
     def _recipe(self, part: Digest) -> Recipe:
-        data = self._fresh.get(part) or self._holdings.recipe(part)
-        if data is None:
-            raise NotHeldError("a recipe is missing", where=part.hex())
-        return decode_recipe(data)
+        return decode_recipe(self._fresh.get(part) or self._holdings.recipe(part))
 
 
 def _expected(page: Digest, missing: list[tuple[int, Digest, int]]) -> Expected:
@@ -243,10 +243,12 @@ class IndexHoldings:
         here = self._index.held(chunks)
         return here if waiting is None else list(map(or_, waiting, here))
 
-    def recipe(self, part: Digest) -> bytes | None:
+    def has_recipe(self, part: Digest) -> bool:
+        """See `Holdings.has_recipe`."""
+        return self._index.locate(part) is not None
+
+    def recipe(self, part: Digest) -> bytes:
         """See `Holdings.recipe`."""
-        if self._index.locate(part) is None:
-            return None
         return self._read(part)
 
 
