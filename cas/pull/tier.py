@@ -99,6 +99,7 @@ class TierPull:
         self._known = [ref.id for ref in latest.pages] if latest is not None else []
         self._noted = set(self._known if is_ours else [])  # pages whose rows are in the index
         self._skipping = self._base is not None
+        self._passed = Counts(unique=self._base.unique if self._base is not None else 0)
         self._numbers: set[int] = set()  # of the pages that came
         self._ends: dict[int, bytes] = {}  # the last path of each page that was looked at
         self._expected: dict[int, Expected] = {}
@@ -222,6 +223,8 @@ class TierPull:
             ref = base.pages[number]
             if ref.id == message.page:
                 self.round.pages[number] = ref
+                self._passed.names += ref.entries
+                self._passed.logical += ref.logical
                 self._count()
                 return
         try:
@@ -283,9 +286,8 @@ class TierPull:
     async def _scanned(self, message: Scanned) -> None:
         if self.round.scanned is not None or max(self._numbers, default=-1) >= message.pages:
             raise PeerError("the agent ended a scan twice, or too early")
-        if self._skipping and message.pages != len(self.round.pages):
-            await self._stop_skipping()
-        if self._base is not None and message.pages != len(self._base.pages):
+        whole = self._base is not None and len(self._base.pages) == len(self.round.pages)
+        if not whole or message.pages != len(self.round.pages):
             await self._stop_skipping()
         self.round.scanned = message
 
@@ -341,14 +343,7 @@ class TierPull:
             self.round.snapshot = enter_snapshot(self._store, self._writer, snapshot)
 
     def _count(self, *, final: bool = False) -> None:
-        base = self._base
-        if self._skipping and base is not None:
-            refs = self.round.pages.values()
-            counts = Counts(
-                sum(ref.entries for ref in refs), sum(ref.logical for ref in refs), base.unique, 0
-            )
-        else:
-            counts = self._planner.counts
+        counts = self._passed if self._skipping else self._planner.counts
         if self._first or final:
             self._tally.counts(counts, final=final)
         if final:
