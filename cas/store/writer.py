@@ -33,7 +33,7 @@ class _Objects:
     """Pages and recipes that wait for their segment."""
 
     origin: Origin | None = None
-    waiting: list[bytes] = field(default_factory=list)
+    waiting: list[tuple[Digest, bytes]] = field(default_factory=list)
     size: int = 0
     encoder: FrameEncoder | None = None
     frame: int = 0
@@ -91,7 +91,7 @@ class Writer:
             self._pending.add(id_)
             objects = self._objects
             objects.origin = origin
-            objects.waiting.append(encoded)
+            objects.waiting.append((id_, encoded))
             objects.size += len(encoded)
             if objects.size >= SEGMENT_SIZE:
                 self._flush_objects()
@@ -207,15 +207,16 @@ class Writer:
             objects.frame, objects.segments = self._begin_frame(), 0
             objects.encoder = FrameEncoder(META_LEVEL)
         last = objects.encoder.plain_size + objects.size >= META_FRAME_LIMIT
-        payload = objects.encoder.segment(objects.waiting, last=last)
+        encoded = [data for _, data in objects.waiting]
+        payload = objects.encoder.segment(encoded, last=last)
         segment = Segment(
             objects.frame,
             objects.segments,
             Codec.ZSTD,
             True,
             objects.size,
-            tuple(map(len, objects.waiting)),
-            tuple(map(digest_of, objects.waiting)),
+            tuple(map(len, encoded)),
+            tuple(id_ for id_, _ in objects.waiting),
             objects.origin,
         )
         try:
