@@ -40,30 +40,26 @@ class Outbox:
         self._closed = False
         self.budget = BUDGET
 
-    def put_message(self, message: Message, size: int = 0) -> bool:
-        """Queue a message; waits while bulky ones (`size` bytes) are in plenty. False: closed."""
+    def put_message(self, message: Message, size: int = 0) -> None:
+        """Queue a message; waits while bulky ones (`size` bytes) are in plenty."""
         with self._changed:
             while size and self._message_bytes > MESSAGES_LIMIT and not self._closed:
                 self._changed.wait()
             self._messages.append((message, size))
             self._message_bytes += size
-            closed = self._closed
         self._wake()
-        return not closed
 
-    def put_segment(self, key: SegmentKey, data: bytes) -> bool:
-        """Queue a segment's pieces; waits for acks while the budget is used up. False: closed."""
+    def put_segment(self, key: SegmentKey, data: bytes) -> None:
+        """Queue a segment's pieces; waits for acks while the budget is used up."""
         with self._changed:
             while self._unacked_bytes and self._unacked_bytes + len(data) > self.budget:
                 if self._closed:
-                    return False
+                    return
                 self._changed.wait()
             self._unacked[key] = _Sent(data)
             self._unacked_bytes += len(data)
             self._queue(key)
-            closed = self._closed
         self._wake()
-        return not closed
 
     def take(self, lane: int) -> Message | None:
         """What `lane` is to send next, or None when there is nothing."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from cas.entry import Entry, Problem, path_order
+from cas.entry import Entry, path_order
 from cas.errors import DamageError, FormatError, NotHeldError
 from cas.ids import Digest, digest_of
 from cas.interfaces import Changes, Index, SnapshotRow
@@ -109,12 +109,6 @@ class Store:
                 if entry.path == path or entry.path.startswith(path + b"/"):
                     yield entry
 
-    def recipes_of(self, entry: Entry) -> Iterator[Recipe]:
-        """The recipes of an entry's content that has parts, one after another."""
-        if entry.content is not None:
-            for part in entry.content.parts:
-                yield self.recipe(part)
-
     def chunks_of(self, entry: Entry) -> Iterator[tuple[Digest, int]]:
         """The chunks (id, length) of an entry's content, in its chunk order."""
         content = entry.content
@@ -180,11 +174,6 @@ def same_content(one: Snapshot, other: Snapshot) -> bool:
 
 def _said(snapshot: Snapshot) -> tuple[object, ...]:
     return snapshot.source, snapshot.roots, snapshot.pages, snapshot.problems
-
-
-def left_out(snapshot: Snapshot) -> tuple[Problem, ...]:
-    """What the scan could not take in."""
-    return tuple(problem for problem in snapshot.problems if problem.left_out)
 
 
 def page_ref(page_id: Digest, entries: list[Entry]) -> PageRef:
