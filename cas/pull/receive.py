@@ -106,16 +106,16 @@ class Receiver:
         self._frames: dict[int, _Frame] = {}
         self._ended: set[int] = set()
         self._early_size = 0
+        self.again = 0  # bytes of segments that came although they had come before
 
     def store(self, key: SegmentKey, data: bytes, awaiting: Awaiting) -> list[StoredSegment]:
         """Store a segment and those that were waiting for it. Raises PeerError, FormatError when
         its bytes are not what they must be, StoreError when it cannot be written."""
-        if key[0] in self._ended:
-            return []
         frame = self._frames.get(key[0])
-        if frame is None:
+        if frame is None and key[0] not in self._ended:
             frame = self._begin(key[0])
-        if key[1] < frame.due or key[1] in frame.early:
+        if frame is None or key[1] < frame.due or key[1] in frame.early:
+            self.again += len(data)
             return []
         frame.early[key[1]] = data
         self._early_size += len(data)

@@ -39,7 +39,7 @@ class TierState:
     here: int = 0  # of `unique`, held before the tier was begun
     to_fetch: int = 0  # of `unique`, missing then
     fetched: int = 0  # of `to_fetch`, durable here now
-    fetched_again: int = 0  # bytes that came although they were here
+    fetched_again: int = 0  # wire bytes of segments that came although they had come before
     stored: int = 0  # compressed bytes of what was fetched
     wire_in: int = 0
     wire_out: int = 0

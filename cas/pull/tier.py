@@ -192,7 +192,9 @@ class TierPull:
         if self._receiver is None:
             raise PeerError("a segment came although nothing was wanted")
         key = (piece.frame, piece.segment)
+        before = self._receiver.again
         stored = await self._keeper.do(self._receiver.store, key, data, self)
+        self._state.fetched_again += self._receiver.again - before
         self._uncommitted += len(stored)
         for number in [n for n, expected in self._expected.items() if not expected.left]:
             del self._expected[number]

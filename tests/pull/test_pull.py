@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from cas.errors import PeerError, SourceError, TransportError
-from cas.messages import HEADER, PIECE_HEAD, PIECE_SIZE, Piece
+from cas.messages import HEADER, PIECE_HEAD, PIECE_SIZE, Message, Piece
+from cas.pull.lane import Lane
 from cas.pull.sync import SyncOptions
 from cas.transport.base import Transport
 from tests.pull.world import World
@@ -103,6 +104,33 @@ def test_a_dry_run_counts_what_an_earlier_tier_would_bring_as_here(world: World)
         (t.unique, t.here, t.to_fetch) for t in dry
     ]
     assert 90 == dry[1].to_fetch
+
+
+def test_a_segment_that_comes_again_is_counted_and_stored_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it does when its lane was thought lost, and it went out on another too."""
+    _fill(world.source / "a", seed=1)
+    receive = Lane.receive
+    whole: list[Piece] = []
+    again: list[Piece] = []
+
+    async def twice(lane: Lane) -> Message:
+        if again:
+            return again.pop(0)
+        message = await receive(lane)
+        if isinstance(message, Piece):
+            whole.append(message)
+            if message.offset + len(message.data) == message.total:
+                again.extend(whole)
+                whole.clear()
+        return message
+
+    monkeypatch.setattr(Lane, "receive", twice)
+    (tier,) = world.sync(world.tier("one")).tiers
+    assert tier.fetched == tier.to_fetch
+    assert tier.stored <= tier.fetched_again <= tier.wire_in
+    assert world.on_disk() == world.content("one")
 
 
 def test_excluded_names_do_not_come(world: World) -> None:
