@@ -1,0 +1,1 @@
+"""From an archive to its recipe: containers taken apart, streams unpacked, files chunked."""

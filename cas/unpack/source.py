@@ -1,0 +1,94 @@
+"""A byte stream as containers read it: forward, once, with a look ahead.
+
+A file, the plain bytes of a codec, and a member of either are all sources, so a tar in a gzip in a
+zip is read by the same code as a tar. What can also be read at any place says so by `pread`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+PIECE = 2**20  # bytes asked for at a time, where there is no reason for another number
+PEEK_LIMIT = 2**20
+
+Pread = Callable[[int, int], bytes]  # up to this many bytes, from that offset of the source
+
+
+class Source:
+    """The bytes that `more` gives: called with how many are welcome, it returns one at least, and
+    nothing at the end. `size` is how many there are in all, where that is known."""
+
+    def __init__(
+        self, more: Callable[[int], bytes], size: int | None = None, pread: Pread | None = None
+    ) -> None:
+        self._more = more
+        self._held = b""
+        self._at = 0  # of what is held, this much is read
+        self.size = size
+        self.pread = pread
+        self.position = 0
+
+    def peek(self, count: int) -> bytes:
+        """The next `count` bytes (at most `PEEK_LIMIT`), fewer at the end; they stay unread."""
+        while len(self._held) - self._at < count:
+            more = self._more(max(count, PIECE))
+            if not more:
+                break
+            self._held = self._held[self._at :] + more
+            self._at = 0
+        return self._held[self._at : self._at + count]
+
+    def read(self, count: int = PIECE) -> bytes:
+        """Up to `count` bytes, whatever is had easily; nothing at the end only."""
+        if self._at < len(self._held):
+            data = self._held[self._at : self._at + count]
+            self._at += len(data)
+        else:
+            data = self._more(count)
+            if len(data) > count:
+                self._held, self._at = data, count
+                data = data[:count]
+        self.position += len(data)
+        return data
+
+    def exactly(self, count: int) -> bytes:
+        """The next `count` bytes, fewer at the end only. The caller has set a limit to `count`."""
+        pieces = []
+        while count and (data := self.read(count)):
+            pieces.append(data)
+            count -= len(data)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def skip(self, count: int) -> int:
+        """Pass over `count` bytes; how many there were."""
+        left = count
+        while left and (data := self.read(min(left, PIECE))):
+            left -= len(data)
+        return count - left
+
+    def unread(self, data: bytes) -> None:
+        """Put `data`, the last that was read, back before what is unread."""
+        self._held = data + self._held[self._at :]
+        self._at = 0
+        self.position -= len(data)
+
+
+def member(of: Source, size: int) -> Source:
+    """The next `size` bytes of `of` (fewer, where it ends before). They are read through it: it
+    stands after them when the member has been read to its end."""
+    left = size
+
+    def more(count: int) -> bytes:
+        nonlocal left
+        data = of.read(min(count, left)) if left else b""
+        left -= len(data)
+        return data
+
+    whole, start = of.pread, of.position
+    if whole is None:
+        return Source(more, size)
+
+    def pread(count: int, offset: int) -> bytes:
+        return whole(min(count, max(size - offset, 0)), start + offset)
+
+    return Source(more, size, pread)
