@@ -5,6 +5,7 @@
 
 pub mod cpu;
 pub mod crc;
+pub mod deflate;
 pub mod look;
 #[cfg(feature = "python")]
 mod python;
