@@ -1,4 +1,4 @@
-"""The recipe of an archive: chunks, skeleton, and a program (docs/format.md, section 3).
+"""The recipe of an archive: chunks, skeleton, and a program (docs/format.md, section 11).
 
 The first `skeleton` chunks of the list, one after another, are the skeleton; the others are copied,
 in order. A contained file's chunks are those that it would have lying by itself, so what is in two

@@ -1,4 +1,4 @@
-"""The program of an archive's recipe: operations that write it (docs/format.md, section 3).
+"""The program of an archive's recipe: operations that write it (docs/format.md, section 11).
 
 A stack of *levels* runs under it. Level 0 is the archive itself. `Begin` puts a codec on top: what
 is written above it goes through that codec, and what the codec makes of it is written to the level
@@ -166,8 +166,10 @@ def check_program(ops: Sequence[Op], *, copied: int, skeleton: int) -> None:
     Whether codecs begin and end as they must shows when all of a file's parts run, one after
     another.
     """
-    if not 0 < len(ops) <= OPS_LIMIT:
-        raise LimitError("a recipe with no operations, or too many")
+    if not ops:
+        raise FormatError("an archive's recipe without operations")
+    if len(ops) > OPS_LIMIT:
+        raise LimitError("a recipe with too many operations")
     if copied != sum(op.count for op in ops if isinstance(op, Copy)):
         raise FormatError("a recipe's program does not come out at its chunks")
     if skeleton != sum(map(skeleton_use, ops)):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cas import wire
+from cas.archive import decode_archive_recipe
 from cas.chunker import cut_whole
 from cas.errors import DamageError
 from cas.frame import Codec, FrameDecoder
@@ -72,6 +73,7 @@ def _cut(vector: Vector) -> list[int]:
 READERS: dict[str, Callable[[Vector], Any]] = {
     "value": lambda vector: wire.decode(vector.body, limit=2**24, what="value"),
     "recipe": lambda vector: decode_recipe(vector.body),
+    "archive": lambda vector: decode_archive_recipe(vector.body),
     "page": lambda vector: decode_page(vector.body),
     "snapshot": lambda vector: decode_snapshot(vector.body),
     "pack": lambda vector: read_pack(vector.body),

@@ -6,6 +6,8 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
+from cas import program
+from cas.archive import ArchiveRecipe
 from cas.entry import (
     HOLE_DIGEST,
     IMPLIED,
@@ -22,6 +24,7 @@ from cas.frame import Codec
 from cas.ids import EMPTY_DIGEST, Digest, digest_of
 from cas.pack import Origin, PageRun, Segment
 from cas.page import XATTR_NAME_LIMIT
+from cas.program import Begin, End, Skeleton, Span, Verbatim
 from cas.recipe import LENGTH_LIMIT, SIZE_LIMIT, Copy, Hole, Op, Recipe
 from cas.snapshot import PageRef, Snapshot
 from cas.wire import I64_MAX, I64_MIN, U32, U64
@@ -58,6 +61,34 @@ def recipes(draw: st.DrawFn) -> Recipe:
                 program.append(Hole(draw(st.integers(1, 2**40))))
     size = sum(lengths) + sum(op.size for op in program if isinstance(op, Hole))
     return Recipe(size, draw(digests), ids, tuple(lengths), tuple(program))
+
+
+_SIDES = st.integers(0, 40)
+_OPS = st.one_of(
+    st.builds(Copy, st.integers(1, 3)),
+    st.builds(Skeleton, st.integers(1, 600)),
+    st.builds(Begin, st.sampled_from(program.Codec), _SIDES),
+    st.builds(Span, st.integers(1, program.DEPTH_LIMIT), st.integers(0, SIZE_LIMIT), _SIDES),
+    st.builds(Verbatim, st.integers(1, program.DEPTH_LIMIT), st.integers(1, 40)),
+    st.builds(End, st.integers(0, SIZE_LIMIT)),
+)
+
+
+@st.composite
+def archive_recipes(draw: st.DrawFn) -> ArchiveRecipe:
+    """A recipe whose program uses what it has; its levels may be nonsense."""
+    drawn = draw(st.lists(_OPS, min_size=1, max_size=12))
+    ops = [op for op, before in zip(drawn, [None, *drawn], strict=False)
+           if type(op) is not type(before) or not isinstance(op, (Copy, Skeleton))]  # fmt: skip
+    used = sum(map(program.skeleton_use, ops))
+    copies = sum(op.count for op in ops if isinstance(op, Copy))
+    skeleton = [used] if used else []
+    lengths = [*skeleton, *(draw(st.integers(1, LENGTH_LIMIT)) for _ in range(copies))]
+    ids = tuple(draw(digests) for _ in lengths)
+    return ArchiveRecipe(
+        draw(st.integers(0, SIZE_LIMIT)), draw(digests), ids, tuple(lengths), len(skeleton),
+        tuple(ops), tuple(draw(st.lists(texts, max_size=3))),
+    )  # fmt: skip
 
 
 owners = st.builds(Owner, st.integers(0, 0o7777), u32, u32, names, names)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cas import chunker, entry, frame, pack, page, recipe, snapshot, wire
+from cas import archive, chunker, entry, frame, pack, page, program, recipe, snapshot, wire
 from cas.ids import EMPTY_DIGEST
+from cas.unpack import builder
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "format.md").read_text()
@@ -38,6 +39,9 @@ LIMITS = {
     "recipe, encoded": [recipe.RECIPE_LIMIT],
     "chunks, operations of a recipe": [recipe.CHUNKS_LIMIT],
     "size of a recipe, file": [recipe.SIZE_LIMIT],
+    "levels of an archive's program": [program.DEPTH_LIMIT],
+    "side information of an operation": [program.SIDE_LIMIT],
+    "notes of a recipe; each": [archive.NOTES_LIMIT, archive.NOTE_LIMIT],
     "page, encoded; its paths together": [page.PAGE_LIMIT],
     "entries of a page": [page.ENTRIES_LIMIT],
     "path; part of it": [entry.PATH_LIMIT, entry.NAME_LIMIT],
@@ -66,7 +70,7 @@ def test_the_limits_are_those_of_the_code() -> None:
 
 
 def test_limits_that_are_one() -> None:
-    assert recipe.OPS_LIMIT == recipe.CHUNKS_LIMIT
+    assert recipe.OPS_LIMIT == recipe.CHUNKS_LIMIT == program.OPS_LIMIT
     assert page.XATTR_NAME_LIMIT == page.OWNER_LIMIT
 
 
@@ -80,15 +84,25 @@ def test_everything_legal_fits_its_container() -> None:
     assert pack.CHUNKS_LIMIT * (32 + 5 + 45) + 20_000 < pack.TABLE_LIMIT
 
 
-@pytest.mark.parametrize("module", [recipe, page, snapshot, pack])
+@pytest.mark.parametrize("module", [recipe, page, snapshot, pack, archive])
 def test_magics(module: object) -> None:
-    magic: bytes = module.MAGIC  # type: ignore[attr-defined]  # all four have one
+    magic: bytes = module.MAGIC  # type: ignore[attr-defined]  # all five have one
     assert f"`{magic[:4].decode()}` {magic[4:].hex(' ')}" in TEXT.split("\n## ")[0]
 
 
 @pytest.mark.parametrize(
     ("number", "module"),
-    [(1, wire), (2, recipe), (3, page), (4, snapshot), (5, pack), (6, frame), (7, chunker)],
+    [
+        (1, wire),
+        (2, recipe),
+        (3, page),
+        (4, snapshot),
+        (5, pack),
+        (6, frame),
+        (7, chunker),
+        (11, archive),
+        (11, program),
+    ],
 )
 def test_each_format_names_its_section(number: int, module: object) -> None:
     said = " ".join((module.__doc__ or "").split())
@@ -118,6 +132,8 @@ def test_numbers_said_elsewhere() -> None:
     for number in (chunker.MIN_SIZE, chunker.AVERAGE_SIZE, chunker.MAX_SIZE):
         assert f"{number:,}" in section(7)
     assert chunker.IDENTITY in section(7)
+    assert f"{builder.PART_OPS:,} operations" in section(11)
+    assert f"{builder.PART_SKELETON // 2**20} MiB of skeleton" in section(11)
 
 
 def test_links_lead_somewhere() -> None:

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cas import page, recipe, snapshot, wire
+from cas import archive, page, recipe, snapshot, wire
+from cas.archive import decode_archive_recipe, encode_archive_recipe
 from cas.entry import Entry, Kind, Owner
 from cas.errors import CasError, FormatError, LimitError
 from cas.frame import decompress_small
@@ -28,6 +29,7 @@ MIB = 2**20
 DECODERS: dict[str, tuple[bytes, Callable[[bytes], Any]]] = {
     "value": (b"", lambda body: wire.decode(body, limit=64 * MIB, what="value")),
     "recipe": (recipe.MAGIC, decode_recipe),
+    "archive": (archive.MAGIC, decode_archive_recipe),
     "page": (page.MAGIC, decode_page),
     "snapshot": (snapshot.MAGIC, decode_snapshot),
     "pack": (b"CASP\x01\0\0\0" + bytes(16), read_pack),
@@ -38,6 +40,7 @@ DECODERS: dict[str, tuple[bytes, Callable[[bytes], Any]]] = {
 ENCODERS: dict[str, Callable[[Any], bytes]] = {
     "value": wire.encode,
     "recipe": encode_recipe,
+    "archive": encode_archive_recipe,
     "page": encode_page,
     "snapshot": encode_snapshot,
 }
@@ -79,7 +82,7 @@ def test_any_shape_of_a_value(format_: str, value: object) -> None:
         assert body == ENCODERS[format_](found)
 
 
-@pytest.mark.parametrize("format_", ["recipe", "page", "snapshot", "pack", "frame"])
+@pytest.mark.parametrize("format_", ["recipe", "archive", "page", "snapshot", "pack", "frame"])
 @given(st.data())
 def test_a_changed_vector(format_: str, data: st.DataObject) -> None:
     """Some bytes of a good one replaced, put in or cut out: refused, or the one form of another."""
@@ -90,7 +93,7 @@ def test_a_changed_vector(format_: str, data: st.DataObject) -> None:
         assert body == ENCODERS[format_](found)
 
 
-@pytest.mark.parametrize("format_", ["recipe", "page", "snapshot"])
+@pytest.mark.parametrize("format_", ["recipe", "archive", "page", "snapshot"])
 def test_many_changed_vectors(format_: str) -> None:
     """The same in bulk, from the same beginning each time."""
     rng = random.Random(format_)
@@ -171,7 +174,7 @@ def test_a_million_empty_lists_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("format_", "limit"),
-    [("recipe", recipe.RECIPE_LIMIT), ("page", page.PAGE_LIMIT),
+    [("recipe", recipe.RECIPE_LIMIT), ("archive", recipe.RECIPE_LIMIT), ("page", page.PAGE_LIMIT),
      ("snapshot", snapshot.SNAPSHOT_LIMIT)],
 )  # fmt: skip
 def test_what_is_too_long_is_not_looked_at(format_: str, limit: int) -> None:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cas import wire
+from cas.archive import ArchiveRecipe, decode_archive_recipe, encode_archive_recipe
 from cas.entry import Entry, path_order
 from cas.frame import Codec, FrameEncoder
 from cas.ids import Digest, parse_digest
@@ -20,6 +21,11 @@ from tests.formats.reading import read_pack
 @given(some.recipes())
 def test_recipe(recipe: Recipe) -> None:
     assert recipe == decode_recipe(encode_recipe(recipe))
+
+
+@given(some.archive_recipes())
+def test_archive_recipe(recipe: ArchiveRecipe) -> None:
+    assert recipe == decode_archive_recipe(encode_archive_recipe(recipe))
 
 
 @given(some.pages())

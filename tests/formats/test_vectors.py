@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cas import errors
+from cas.archive import decode_archive_recipe, encode_archive_recipe
 from cas.page import decode_page, encode_page
 from cas.recipe import decode_recipe, encode_recipe
 from cas.snapshot import decode_snapshot, encode_snapshot
@@ -54,6 +55,7 @@ def test_vectors_are_still_made_as_they_are() -> None:
 
 CODECS: dict[str, tuple[Callable[[bytes], Any], Callable[[Any], bytes]]] = {
     "recipe": (decode_recipe, encode_recipe),
+    "archive": (decode_archive_recipe, encode_archive_recipe),
     "page": (decode_page, encode_page),
     "snapshot": (decode_snapshot, encode_snapshot),
     "value": (lambda body: READERS["value"](Vector("value", "", "", "", body)), encode),
