@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
 
-from cas import page, recipe
+from cas import archive, page, recipe
 from cas.entry import Entry
 from cas.errors import CasError, FormatError
 from cas.ids import Digest
@@ -117,8 +117,8 @@ def _object_row(object_id: Digest, read_object: ReadObject, report: Report) -> C
         data = read_object(object_id)
         if data.startswith(page.MAGIC):
             return _page_recipes(page.decode_page(data))
-        if data.startswith(recipe.MAGIC):
-            return _recipe_row(object_id, recipe.decode_recipe(data))
+        if data.startswith((recipe.MAGIC, archive.MAGIC)):
+            return _recipe_row(object_id, archive.decode_any_recipe(data))
         raise FormatError("neither a page nor a recipe")
     except CasError as error:
         report(f"object {object_id.hex()}", error)
@@ -130,9 +130,9 @@ def _page_recipes(entries: list[Entry]) -> Changes:
     return Changes(recipes=[(c.digest, c.parts) for c in contents if c is not None and c.parts])
 
 
-def _recipe_row(recipe_id: Digest, found: recipe.Recipe) -> Changes:
+def _recipe_row(recipe_id: Digest, found: archive.AnyRecipe) -> Changes:
     """That a recipe rebuilds the stream of its digest, if it has bytes and a digest: that of a
-    file with very many holes is all zeros."""
+    file with very many holes is all zeros, and that of an archive's part among several."""
     useful = found.size and any(found.digest)
     return Changes(recipes=[(found.digest, (recipe_id,))] if useful else [])
 

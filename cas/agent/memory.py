@@ -20,13 +20,13 @@ from cas._native import Status
 from cas.agent.content import FileState
 from cas.agent.pages import KeptPage, decode_kept, encode_kept
 from cas.agent.spool import Spool
+from cas.archive import decode_archive_recipe, is_archive
 from cas.chunker import IDENTITY
 from cas.entry import FLAGS, Content, Problem
 from cas.errors import CasError, FormatError
 from cas.ids import Digest, as_digest, digest_of, split_digests
 from cas.interfaces import CachedFile, ScanCache
 from cas.page import PAGE_LIMIT
-from cas.recipe import recipe_id
 
 SETTLING_NS = 2 * 10**9
 WRITE_SECONDS = 3.0
@@ -83,19 +83,31 @@ class Memory:
         return {path: row for path, row in zip(paths, rows, strict=True) if row is not None}
 
     def recall_recipes(self, recipes: Iterable[Digest]) -> bool:
-        """Bring these recipes into the spool; false when the cache lacks one."""
+        """Bring these recipes into the spool, and the skeletons of archives' recipes before them;
+        false when the cache lacks one."""
         return all(recipe in self._spool or self._recall(recipe) for recipe in recipes)
 
     def _recall(self, recipe: Digest) -> bool:
-        try:
-            encoded = None if self._cache is None else self._cache.recipe(recipe)
-        except CasError as error:
-            self._fail(error)
+        encoded = self._remembered(recipe)
+        if encoded is None:
             return False
-        if encoded is None or recipe_id(encoded) != recipe:
-            return False
+        if is_archive(encoded):
+            found = decode_archive_recipe(encoded)
+            for chunk in found.ids[: found.skeleton]:
+                data = self._remembered(chunk)
+                if data is None:
+                    return False
+                self._spool.put(chunk, data)
         self._spool.put(recipe, encoded)
         return True
+
+    def _remembered(self, object_id: Digest) -> bytes | None:
+        try:
+            data = None if self._cache is None else self._cache.recipe(object_id)
+        except CasError as error:
+            self._fail(error)
+            return None
+        return data if data is not None and digest_of(data) == object_id else None
 
     def keep_page(self, page: KeptPage) -> None:
         """Remember a page."""
@@ -110,7 +122,7 @@ class Memory:
         self._added(len(path) + len(row.entry) + len(row.stat))
 
     def keep_recipe(self, recipe: Digest, encoded: bytes) -> None:
-        """Spool and remember a recipe."""
+        """Spool and remember a recipe, or a chunk of an archive's skeleton."""
         self._spool.put(recipe, encoded)
         self._recipes.append((recipe, encoded))
         self._added(len(encoded))

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from operator import or_
 from typing import Protocol
 
+from cas.archive import AnyRecipe, decode_any_recipe
 from cas.entry import Content, Entry
 from cas.errors import PeerError
 from cas.ids import DIGEST_SIZE, Digest
 from cas.interfaces import Index
 from cas.page import decode_page, page_id
-from cas.recipe import Recipe, decode_recipe, recipe_id
+from cas.recipe import recipe_id
 
 _WIDE_HASHES = sys.hash_info.width >= 64  # else the ids themselves are kept
 
@@ -140,7 +141,7 @@ class Planner:
             id_ = recipe_id(data)
             if id_ not in self._asked:
                 raise PeerError("a recipe came that was not asked for")
-            decode_recipe(data)
+            decode_any_recipe(data)
             self._fresh[id_] = data
         ready = []
         for number, waiting in list(self._waiting.items()):
@@ -205,8 +206,8 @@ class Planner:
         self._seen.add(short)
         return True
 
-    def _recipe(self, part: Digest) -> Recipe:
-        return decode_recipe(self._fresh.get(part) or self._holdings.recipe(part))
+    def _recipe(self, part: Digest) -> AnyRecipe:
+        return decode_any_recipe(self._fresh.get(part) or self._holdings.recipe(part))
 
 
 def _expected(page: Digest, missing: list[tuple[int, Digest, int]]) -> Expected:
