@@ -20,6 +20,7 @@ MAX_LINES = 400
 
 # What indexes may know of cas: values, their seams and their bytes. No store, no agent, no pull.
 VALUE_MODULES = {
+    "cas.archive",
     "cas.entry",
     "cas.errors",
     "cas.frame",
@@ -29,6 +30,7 @@ VALUE_MODULES = {
     "cas.page",
     "cas.recipe",
     "cas.snapshot",
+    "cas.program",
     "cas.wire",
 }
 
@@ -49,6 +51,7 @@ HOMES = {
 PURE_MODULES = {
     f"cas/{name}.py"
     for name in (
+        "archive",
         "chunker",
         "entry",
         "errors",
@@ -58,6 +61,7 @@ PURE_MODULES = {
         "messages",
         "pack",
         "page",
+        "program",
         "recipe",
         "session",
         "snapshot",
