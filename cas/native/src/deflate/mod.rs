@@ -35,6 +35,7 @@ pub mod counter;
 pub mod dynamic;
 pub mod error;
 pub mod inflate;
+pub mod model;
 pub mod output;
 pub mod token;
 

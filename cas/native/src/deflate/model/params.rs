@@ -1,0 +1,148 @@
+//! What a model is told of an encoder: how it searches, and what it inserts.
+//!
+//! Encoded as 18 bytes, numbers little-endian. Anything out of its range is refused, so that a value has one
+//! encoding.
+
+use super::super::Error;
+
+/// Hash chains through the window: what zlib and its kin search, and a good guess for any other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ChainParams {
+    /// Bytes that are hashed: 3, with zlib's own hash, whose collisions count as steps, or 4.
+    pub bytes: u8,
+    /// Bits of the hash, 8 to 16.
+    pub bits: u8,
+    /// Steps along a chain, 1 to 4096.
+    pub depth: u16,
+    /// At this length and more the next position is searched to a quarter of the depth only.
+    pub good: u16,
+    /// At this length and more nothing further is looked for.
+    pub nice: u16,
+    /// Classes of positions that are inserted.
+    pub inserted: Classes,
+    /// Longest match whose positions count as those of a short match (see `Classes`).
+    pub short: u16,
+}
+
+/// A set of classes of positions (see `trail`): bit c for class c in a long match, bit 32 + c in a short one.
+pub type Classes = u64;
+
+/// All that a model is told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ModelParams {
+    pub chain: ChainParams,
+}
+
+const MAX_DEPTH: u16 = 4096;
+const LONGEST: u16 = 258;
+
+impl Default for ModelParams {
+    fn default() -> Self {
+        let chain = ChainParams {
+            bytes: 4,
+            bits: 15,
+            depth: 128,
+            good: LONGEST,
+            nice: LONGEST,
+            inserted: Classes::MAX,
+            short: LONGEST,
+        };
+        Self { chain }
+    }
+}
+
+impl ModelParams {
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let chain = &self.chain;
+        let mut bytes = vec![chain.bytes, chain.bits];
+        for number in [chain.depth, chain.good, chain.nice, chain.short] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend(chain.inserted.to_le_bytes());
+        bytes
+    }
+
+    /// The value that `bytes` begin with, and how many of them it takes.
+    ///
+    /// # Errors
+    ///
+    /// `Error::Side` for anything that `encode` does not give.
+    pub fn decode(bytes: &[u8]) -> Result<(Self, usize), Error> {
+        let mut reader = Reader { bytes, at: 0 };
+        let chain = reader.chain()?;
+        Ok((Self { chain }, reader.at))
+    }
+}
+
+const BAD: Error = Error::Side("the parameters of its model are out of range");
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn chain(&mut self) -> Result<ChainParams, Error> {
+        let chain = ChainParams {
+            bytes: self.byte()?,
+            bits: self.byte()?,
+            depth: self.number()?,
+            good: self.number()?,
+            nice: self.number()?,
+            short: self.number()?,
+            inserted: self.classes()?,
+        };
+        let is_short = [chain.good, chain.nice, chain.short]
+            .iter()
+            .all(|&len| len <= LONGEST);
+        let is_good = matches!(chain.bytes, 3 | 4) && (8..=16).contains(&chain.bits);
+        if is_short && is_good && (1..=MAX_DEPTH).contains(&chain.depth) {
+            Ok(chain)
+        } else {
+            Err(BAD)
+        }
+    }
+
+    fn byte(&mut self) -> Result<u8, Error> {
+        self.take::<1>().map(|[byte]| byte)
+    }
+
+    fn number(&mut self) -> Result<u16, Error> {
+        self.take().map(u16::from_le_bytes)
+    }
+
+    fn classes(&mut self) -> Result<Classes, Error> {
+        self.take().map(Classes::from_le_bytes)
+    }
+
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        let (taken, _) = self.bytes[self.at..].split_first_chunk::<N>().ok_or(BAD)?;
+        self.at += N;
+        Ok(*taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ModelParams;
+
+    #[test]
+    fn every_encoding_is_of_one_value() {
+        let params = ModelParams::default();
+        let bytes = params.encode();
+        for size in 0..bytes.len() {
+            assert!(ModelParams::decode(&bytes[..size]).is_err());
+        }
+        for at in 0..bytes.len() {
+            for flip in 1..=255 {
+                let mut other = bytes.clone();
+                other[at] ^= flip;
+                if let Ok((read, size)) = ModelParams::decode(&other) {
+                    assert_eq!((&other[..size], false), (&read.encode()[..], read == params));
+                }
+            }
+        }
+        assert_eq!(Ok((params, bytes.len())), ModelParams::decode(&bytes));
+    }
+}

@@ -1,0 +1,141 @@
+//! What a decision about a position is made from, the same for encoder and decoder.
+
+use super::chain::{Found, Match};
+use super::trail::Trail;
+
+/// The matches at a position and at the next one, and what came before, in the small numbers that contexts
+/// are made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Scene {
+    /// Longest match here and at the next position.
+    pub best: Match,
+    pub next: Match,
+    /// Nearest matches of at least 4 and 7 bytes here.
+    pub near4: Match,
+    pub near7: Match,
+    /// The same at the next position.
+    pub next4: Match,
+    pub next7: Match,
+    /// Folded classes of what those are copies of.
+    pub class_best: u32,
+    pub class4: u32,
+    pub class7: u32,
+    pub class_next4: u32,
+    pub class_next7: u32,
+    /// Matches found here, at most 7.
+    pub count: u32,
+    pub run: u32,
+    pub literals: u32,
+    pub longest: u32,
+    pub last_dist: usize,
+}
+
+impl Scene {
+    #[must_use]
+    pub fn new(pos: usize, here: &Found, ahead: &Found, trail: &Trail) -> Self {
+        Self {
+            best: here.best,
+            next: ahead.best,
+            near4: here.near4,
+            near7: here.near7,
+            next4: ahead.near4,
+            next7: ahead.near7,
+            class_best: trail.folded(pos, here.best.dist),
+            class4: trail.folded(pos, here.near4.dist),
+            class7: trail.folded(pos, here.near7.dist),
+            class_next4: trail.folded(pos + 1, ahead.near4.dist),
+            class_next7: trail.folded(pos + 1, ahead.near7.dist),
+            count: here.list().len().min(7) as u32,
+            run: trail.run,
+            literals: trail.literals,
+            longest: trail.longest,
+            last_dist: trail.dist,
+        }
+    }
+
+    /// Whether the last token was a literal.
+    #[inline]
+    #[must_use]
+    pub fn after_literal(&self) -> u32 {
+        self.literals & 1
+    }
+
+    /// How much longer the best match at the next position is, -3 to 4, as 0 to 7.
+    #[inline]
+    #[must_use]
+    pub fn gain(&self) -> u32 {
+        clip(i32::from(self.next.len) - i32::from(self.best.len), -3, 4)
+    }
+
+    #[inline]
+    #[must_use]
+    pub fn is_next_longer(&self) -> u32 {
+        u32::from(self.next.len > self.best.len)
+    }
+}
+
+/// `value` held between the two, counted from the lower.
+#[inline]
+#[must_use]
+pub fn clip(value: i32, least: i32, most: i32) -> u32 {
+    (value.clamp(least, most) - least) as u32
+}
+
+/// Lengths in 4 bits: 0 for none, 3 to 8 each, then ever wider, 258 alone.
+#[inline]
+#[must_use]
+pub fn length_bucket(len: u16) -> u32 {
+    u32::from(LENGTH_BUCKETS[usize::from(len.min(258))])
+}
+
+static LENGTH_BUCKETS: [u8; 259] = {
+    let mut buckets = [0; 259];
+    let mut len = 3;
+    while len < 259 {
+        buckets[len] = match len {
+            3..=8 => len as u8 - 2,
+            9..=10 => 7,
+            11..=12 => 8,
+            13..=15 => 9,
+            16..=19 => 10,
+            20..=31 => 11,
+            32..=63 => 12,
+            64..=127 => 13,
+            128..=257 => 14,
+            _ => 15,
+        };
+        len += 1;
+    }
+    buckets
+};
+
+/// Whole part of the logarithm of a distance, 0 to 15; 0 also for none.
+#[inline]
+#[must_use]
+pub fn log2(dist: u16) -> u32 {
+    u32::from(dist | 1).ilog2()
+}
+
+/// The logarithm of a distance in half steps, 0 to 30.
+#[inline]
+#[must_use]
+pub fn log2_halves(dist: u16) -> u32 {
+    let whole = log2(dist);
+    2 * whole
+        + if whole > 0 {
+            u32::from(dist) >> (whole - 1) & 1
+        } else {
+            0
+        }
+}
+
+/// A count in 3 bits: 0 to 3 each, then 4-7, 8-15, 16-31, and more.
+#[inline]
+#[must_use]
+pub fn count_bucket(count: u32) -> u32 {
+    if count < 4 {
+        count
+    } else {
+        (count.ilog2() + 2).min(7)
+    }
+}

@@ -1,0 +1,203 @@
+//! Tokens made by a small parser with whims, through the model both ways; and anything at all as side
+//! information.
+
+use super::params::ChainParams;
+use super::{Match, Model, ModelParams, match_len};
+use crate::deflate::coder::{Decoder, Encoder};
+use crate::deflate::{Error, Token};
+
+/// Deterministic numbers.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) as usize % limit
+    }
+}
+
+/// Words in an order that repeats often, with runs of one byte between them.
+fn text(seed: u64, size: usize) -> Vec<u8> {
+    let mut dice = Dice(seed | 1);
+    let words: Vec<Vec<u8>> = (0..200)
+        .map(|_| {
+            (0..2 + dice.below(9))
+                .map(|_| b'a' + dice.below(20) as u8)
+                .collect()
+        })
+        .collect();
+    let mut text = Vec::new();
+    while text.len() < size {
+        let word = dice.below(14) * dice.below(14);
+        text.extend(&words[word]);
+        if dice.below(100) == 0 {
+            text.resize(text.len() + dice.below(600), b' ');
+        }
+    }
+    text.truncate(size);
+    text
+}
+
+/// What a parser does that takes the longest of some nearest matches; with a chance of one in `whim` any
+/// match at all, cut short.
+fn parse(data: &[u8], start: usize, end: usize, whim: usize, dice: &mut Dice) -> Vec<(usize, Token)> {
+    let mut tokens = Vec::new();
+    let mut pos = start;
+    while pos < end {
+        let max = (end - pos).min(258);
+        let is_whim = dice.below(whim) == 0;
+        let reach = if is_whim { 1 + dice.below(32768) } else { 300 };
+        let lengths = (1..=reach.min(pos)).map(|dist| (match_len(data, pos - dist, pos, max), dist));
+        let best = lengths
+            .max_by_key(|&(len, dist)| (len, usize::MAX - dist))
+            .unwrap_or_default();
+        let token = match best {
+            (0..3, _) => Token::LITERAL,
+            (258, dist) if is_whim => Token::odd_258(dist),
+            (len, dist) if is_whim => Token::matched(3 + dice.below(len - 2), dist),
+            (len, dist) => Token::matched(len, dist),
+        };
+        tokens.push((pos, token));
+        pos += token.len();
+    }
+    tokens
+}
+
+fn chain(bytes: u8, depth: u16) -> ModelParams {
+    ModelParams {
+        chain: ChainParams {
+            bytes,
+            depth,
+            ..ModelParams::default().chain
+        },
+    }
+}
+
+/// Codes tokens, all but those that `skipped` says.
+fn encode(
+    params: &ModelParams,
+    data: &[u8],
+    tokens: &[(usize, Token)],
+    skipped: impl Fn(usize) -> bool,
+) -> Vec<u8> {
+    let mut encoder = Encoder::new();
+    let mut model = Model::new(params, tokens[0].0);
+    for (index, &(pos, token)) in tokens.iter().enumerate() {
+        if skipped(index) {
+            model.skip(pos, token);
+        } else {
+            assert_eq!(Ok(token), model.code(&mut encoder, data, pos, data.len(), token));
+        }
+    }
+    encoder.finish()
+}
+
+fn check(
+    params: &ModelParams,
+    data: &[u8],
+    tokens: &[(usize, Token)],
+    skipped: impl Fn(usize) -> bool,
+) -> usize {
+    let side = encode(params, data, tokens, &skipped);
+    let mut decoder = Decoder::new(&side);
+    let mut model = Model::new(params, tokens[0].0);
+    for (index, &(pos, token)) in tokens.iter().enumerate() {
+        if skipped(index) {
+            model.skip(pos, token);
+        } else {
+            assert_eq!(
+                Ok(token),
+                model.code(&mut decoder, data, pos, data.len(), Token::LITERAL)
+            );
+        }
+    }
+    decoder.finish().unwrap();
+    side.len()
+}
+
+#[test]
+fn tokens_come_back_and_a_rule_is_learnt() {
+    let data = text(1, 60_000);
+    for start in [0, 7, 40_000] {
+        for params in [chain(3, 300), chain(4, 300)] {
+            let regular = parse(&data, start, data.len(), usize::MAX, &mut Dice(5));
+            let size = check(&params, &data, &regular, |_| false);
+            assert!(
+                size * 8 < regular.len() / 2,
+                "{size} bytes for {} tokens",
+                regular.len()
+            );
+            let wild = parse(&data, start, data.len(), 9, &mut Dice(5));
+            assert!(check(&params, &data, &wild, |_| false) > 2 * size);
+        }
+    }
+}
+
+#[test]
+fn tokens_may_be_skipped_and_gaps_be_left() {
+    let data = text(2, 150_000);
+    let mut tokens = parse(&data, 100, data.len(), 30, &mut Dice(3));
+    let params = chain(3, 50);
+    check(&params, &data, &tokens, |index| index % 7 < 5);
+    check(&params, &data, &tokens, |index| index % 9000 > 2);
+    tokens.retain(|&(pos, _)| pos / 50_000 != 1);
+    check(&params, &data, &tokens, |index| index % 3 == 0);
+}
+
+#[test]
+fn a_single_byte_and_the_shortest_matches_are_coded() {
+    for data in [&b"a"[..], b"aa", b"aaaa", b"abcabc"] {
+        for end in 1..=data.len() {
+            let data = &data[..end];
+            check(&chain(3, 9), data, &parse(data, 0, end, 2, &mut Dice(1)), |_| {
+                false
+            });
+        }
+    }
+}
+
+/// Reads tokens until there is one that cannot be, or the data ends; all read are legal.
+fn read_anything(params: &ModelParams, data: &[u8], start: usize, side: &[u8]) -> Result<(), Error> {
+    let mut decoder = Decoder::new(side);
+    let mut model = Model::new(params, start);
+    let mut pos = start;
+    while pos < data.len() {
+        let end = (pos + 1000).min(data.len());
+        let token = model.code(&mut decoder, data, pos, end, Token::LITERAL)?;
+        let Match { len, dist } = Match::new(token.len(), token.dist());
+        let (len, dist) = (usize::from(len), usize::from(dist));
+        assert!(len <= end - pos && dist <= pos.min(32768));
+        assert!(token.is_literal() || match_len(data, pos - dist, pos, len) == len);
+        pos += len;
+    }
+    Ok(())
+}
+
+#[test]
+fn any_side_information_gives_legal_tokens_or_an_error() {
+    let mut dice = Dice(11);
+    let mut refused = 0;
+    for round in 0..200 {
+        let data = text(round, 1 + dice.below(3000));
+        let start = dice.below(data.len());
+        let side: Vec<u8> = (0..dice.below(400)).map(|_| dice.below(256) as u8).collect();
+        for params in [chain(3, 20), chain(4, 4)] {
+            refused += usize::from(read_anything(&params, &data, start, &side).is_err());
+        }
+    }
+    assert!(refused > 50, "{refused}");
+}
+
+#[test]
+fn a_token_outside_its_block_is_refused() {
+    let mut model = Model::new(&ModelParams::default(), 0);
+    for (pos, end) in [(0, 0), (2, 2), (3, 2), (0, 4)] {
+        assert!(
+            model
+                .code(&mut Encoder::new(), b"abc", pos, end, Token::LITERAL)
+                .is_err()
+        );
+    }
+}
