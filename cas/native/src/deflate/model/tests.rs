@@ -125,7 +125,7 @@ fn tokens_come_back_and_a_rule_is_learnt() {
             let regular = parse(&data, start, data.len(), usize::MAX, &mut Dice(5));
             let size = check(&params, &data, &regular, |_| false);
             assert!(
-                size * 8 < regular.len() / 2,
+                size * 8 < regular.len(),
                 "{size} bytes for {} tokens",
                 regular.len()
             );
