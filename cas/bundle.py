@@ -14,12 +14,13 @@ from functools import partial
 from typing import Protocol
 
 from cas import tarstream
+from cas.archive import AnyRecipe
 from cas.entry import HOLE_DIGEST, INCONSISTENT, Content, Entry, Kind, Problem, check_path
 from cas.errors import CasError, LimitError, NotHeldError
 from cas.frame import stream_compressor
 from cas.interfaces import ContentSource
-from cas.rebuild.run import block_size, content_blocks, content_recipes
-from cas.recipe import Hole, Recipe
+from cas.rebuild.run import block_size, content_blocks, content_recipes, plain
+from cas.recipe import Hole
 from cas.tarstream import Region, SparseMap
 
 LOCATED_AT_ONCE = 4096  # chunks
@@ -200,9 +201,9 @@ def _regions(content: Content, source: ContentSource) -> Iterator[Region]:
         yield start, at - start
 
 
-def _steps(recipes: Iterable[Recipe]) -> Iterator[Hole | int]:
+def _steps(recipes: Iterable[AnyRecipe]) -> Iterator[Hole | int]:
     """Holes, and sizes of data."""
-    for recipe in recipes:
+    for recipe in map(plain, recipes):
         lengths = iter(recipe.lengths)
         for op in recipe.operations():
             if isinstance(op, Hole):

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Protocol
 
+from cas.archive import AnyRecipe, ArchiveRecipe, decode_any_recipe, is_archive
 from cas.entry import Content
 from cas.errors import DamageError, FormatError
 from cas.ids import Digest
 from cas.interfaces import ContentSource
-from cas.recipe import Hole, Recipe, decode_recipe, single_chunk
+from cas.rebuild.chunks import wrong_length
+from cas.rebuild.program import run_program
+from cas.recipe import Hole, Recipe, single_chunk
 
 BLOCK_SIZE = 2**20
 WRONG_SIZE = "its recipes do not come out at its size"
@@ -30,48 +33,71 @@ class Writable(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
 
-def content_recipes(content: Content, source: ContentSource) -> Iterator[Recipe]:
-    """The recipes that rebuild `content`, in order. Raises NotHeldError, DamageError, FormatError.
+def content_recipes(content: Content, source: ContentSource) -> Iterator[AnyRecipe]:
+    """The recipes that rebuild `content`, in order: all plain ones, or all an archive's. Raises
+    NotHeldError, DamageError, FormatError.
 
     A content of one chunk has none of its own: its digest is the chunk's id.
     """
     for part in content.parts:
-        yield decode_recipe(source.object(part))
+        yield decode_any_recipe(source.object(part))
     if content.size and not content.parts:
         yield single_chunk(content.digest, content.size)
 
 
-def blocks(recipes: Iterable[Recipe], source: ContentSource) -> Iterator[Block]:
+def has_program(content: Content, source: ContentSource) -> bool:
+    """Whether `content` is an archive's. Raises like `content_recipes`."""
+    return bool(content.parts) and is_archive(source.object(content.parts[0]))
+
+
+def plain(recipe: AnyRecipe) -> Recipe:
+    """`recipe`, which must be a plain file's; raises FormatError."""
+    if isinstance(recipe, ArchiveRecipe):
+        raise FormatError("a plain file has a part that is an archive's")
+    return recipe
+
+
+def blocks(recipes: Iterable[AnyRecipe], source: ContentSource) -> Iterator[Block]:
     """What `recipes` write, block by block, each chunk hashed; no block crosses from data into a
     hole. Raises NotHeldError, DamageError, FormatError (a chunk has not its recipe's length)."""
+    recipes = iter(recipes)
+    first = next(recipes, None)
+    if isinstance(first, ArchiveRecipe):
+        yield from _gathered(run_program(chain([first], recipes), source))
+    elif first is not None:
+        yield from _plain_blocks(map(plain, chain([first], recipes)), source)
+
+
+def _plain_blocks(recipes: Iterable[Recipe], source: ContentSource) -> Iterator[Block]:
     for recipe in recipes:
         chunks = zip(recipe.ids, recipe.lengths, strict=True)
         for op in recipe.operations():
             if isinstance(op, Hole):
                 yield op
             else:
-                yield from _data(islice(chunks, op.count), source)
+                yield from _gathered(_data(islice(chunks, op.count), source))
 
 
-def _data(chunks: Iterable[tuple[Digest, int]], source: ContentSource) -> Iterator[list[bytes]]:
-    waiting: list[bytes] = []
-    size = 0
+def _data(chunks: Iterable[tuple[Digest, int]], source: ContentSource) -> Iterator[bytes]:
     for id_, length in chunks:
         chunk = source.chunk(id_)
         if len(chunk) != length:
             raise wrong_length(id_)
-        waiting.append(chunk)
-        size += length
+        yield chunk
+
+
+def _gathered(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """`pieces` by blocks."""
+    waiting: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        waiting.append(piece)
+        size += len(piece)
         if size >= BLOCK_SIZE:
             yield waiting
             waiting, size = [], 0
     if waiting:
         yield waiting
-
-
-def wrong_length(chunk_id: Digest) -> FormatError:
-    """A recipe and a chunk do not fit."""
-    return FormatError("a recipe has the wrong length for a chunk", where=chunk_id.hex())
 
 
 def content_blocks(
@@ -107,7 +133,7 @@ def damage(content: Content, source: ContentSource) -> DamageError:
     return DamageError("its recipes rebuild something else", where=content.digest.hex())
 
 
-def rebuild(recipes: Iterable[Recipe], source: ContentSource, out: Writable) -> None:
+def rebuild(recipes: Iterable[AnyRecipe], source: ContentSource, out: Writable) -> None:
     """Write what `recipes` rebuild to `out`, holes as zeros."""
     for block in blocks(recipes, source):
         for data in block_data(block):

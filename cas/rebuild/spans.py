@@ -10,7 +10,8 @@ from cas.errors import DamageError, NotHeldError
 from cas.frame import FRAME_LIMIT
 from cas.ids import Digest
 from cas.interfaces import ContentSource, Location
-from cas.rebuild.run import WRONG_SIZE, content_recipes, wrong_length
+from cas.rebuild.chunks import wrong_length
+from cas.rebuild.run import WRONG_SIZE, content_recipes, plain
 from cas.recipe import Hole, Recipe
 
 WINDOW_LEAST = 96 * 2**20  # bytes of data
@@ -56,12 +57,13 @@ class Window:
 
 
 def windows(content: Content, source: ContentSource) -> Iterator[Window]:
-    """The spans of `content` in the order of the file, by windows; a small content is one.
+    """The spans of `content`, no archive, in the order of the file, by windows; a small content is
+    one.
 
     Raises NotHeldError, FormatError, DamageError unless they come out at its size.
     """
     window = Window(0, 0)
-    for recipe in content_recipes(content, source):
+    for recipe in map(plain, content_recipes(content, source)):
         chunks = _located(recipe, source)
         for op in recipe.operations():
             if isinstance(op, Hole):

@@ -10,7 +10,7 @@ from cas.entry import Content
 from cas.errors import DamageError
 from cas.ids import EMPTY_DIGEST, digest_of
 from cas.interfaces import ContentSource, Location, Read
-from cas.rebuild.run import WRONG_SIZE, damage
+from cas.rebuild.run import WRONG_SIZE, block_data, content_blocks, damage, has_program
 from cas.rebuild.scatter import InOrder, Scatter, write_at
 from cas.rebuild.spans import joined, windows
 
@@ -39,6 +39,8 @@ def write_content(
     if not content.parts:
         _write_one(content, source, fd, read, first)
         written(content.size)
+    elif has_program(content, source):
+        _write_archive(content, source, fd, written, hashed=hashed)
     elif content.size >= LARGE:
         Scatter(content, source, fd, pool, hashed=hashed).run(written)
     else:
@@ -59,6 +61,23 @@ def _write_one(
     if len(chunk) != content.size:
         raise DamageError(WRONG_SIZE, where=content.digest.hex())
     write_at(fd, chunk, 0)
+
+
+def _write_archive(
+    content: Content,
+    source: ContentSource,
+    fd: int,
+    written: Callable[[int], None],
+    *,
+    hashed: bool,
+) -> None:
+    at = 0
+    for block in content_blocks(content, source, hashed=hashed):
+        start = at
+        for data in block_data(block):
+            write_at(fd, memoryview(data), at)
+            at += len(data)
+        written(at - start)
 
 
 def _write_in_order(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cas.archive import ArchiveRecipe
 from cas.entry import Content, Entry
 from cas.errors import CasError
 from cas.ids import Digest
@@ -20,8 +21,8 @@ from cas.rebuild.run import content_recipes
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """An entry, and where the first chunk of its content is; None if it has none, or it is not
-    held."""
+    """An entry, and where the first chunk of its content is; None if it has none, it is not held,
+    or an archive's, which is made from chunks in many places."""
 
     entry: Entry
     first: Location | None
@@ -58,6 +59,11 @@ def _first_chunk(content: Content | None, source: ContentSource) -> Digest | Non
     if not content.parts:
         return content.digest
     try:
-        return next((r.ids[0] for r in content_recipes(content, source) if r.ids), None)
+        for recipe in content_recipes(content, source):
+            if isinstance(recipe, ArchiveRecipe):
+                return None
+            if recipe.ids:
+                return recipe.ids[0]
     except CasError:
-        return None
+        pass
+    return None

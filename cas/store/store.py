@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from cas.archive import AnyRecipe, decode_any_recipe
 from cas.entry import Entry, path_order
 from cas.errors import DamageError, FormatError, NotHeldError
 from cas.ids import Digest, digest_of
 from cas.interfaces import Changes, Index, SnapshotRow
 from cas.page import decode_page
-from cas.recipe import Recipe, decode_recipe
 from cas.snapshot import PageRef, Snapshot, decode_snapshot, encode_snapshot
 from cas.store.durable import commit_bytes
 from cas.store.layout import Layout
@@ -76,10 +76,10 @@ class Store:
         except FormatError as error:
             raise DamageError(f"a page is damaged: {error}", where=page_id.hex()) from error
 
-    def recipe(self, recipe_id: Digest) -> Recipe:
+    def recipe(self, recipe_id: Digest) -> AnyRecipe:
         """The recipe of this id; raises NotHeldError, DamageError."""
         try:
-            return decode_recipe(self.reader.object(recipe_id))
+            return decode_any_recipe(self.reader.object(recipe_id))
         except FormatError as error:
             raise DamageError(f"a recipe is damaged: {error}", where=recipe_id.hex()) from error
 
