@@ -1,5 +1,7 @@
 """The compiled part, built from cas/native by maturin."""
 
+from collections.abc import Sequence
+
 def cpu_features() -> dict[str, bool]:
     """Which instruction sets that speed up hashing this processor has.
 
@@ -13,6 +15,25 @@ def crc32c(data: bytes | bytearray | memoryview, value: int = 0, /) -> int:
     value is the CRC of the bytes before data, 0 at the start. bytes are read in place, anything
     else with a buffer is copied once; from 64 KiB on the interpreter lock is let go meanwhile.
     Raises TypeError if data has no buffer, OverflowError unless 0 <= value < 2**32.
+    """
+
+def sha256_pairs() -> bool:
+    """Whether sha256s hashes two messages in the time of one; else hashlib is faster."""
+
+class Sha256:
+    """The SHA-256 of what has come so far."""
+
+    def digest(self) -> bytes:
+        """The 32 bytes of it; more may come after."""
+
+def sha256s(
+    data: bytes, start: int, lengths: Sequence[int], running: Sequence[Sha256], /
+) -> list[bytes]:
+    """The digests of the parts of data with these lengths, end to end from start.
+
+    Each of running, no one twice, goes on with all of those parts; no other thread may use one
+    meanwhile. From 8 KiB on the interpreter lock is let go. Raises ValueError if that is more than
+    there is of data.
     """
 
 class Status:

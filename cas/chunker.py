@@ -39,8 +39,8 @@ def cut_whole(data: bytes | memoryview) -> list[int]:
 class Chunker:
     """Cuts one stream, handed in by pieces.
 
-    `feed(data)` gives the chunks that have become certain, `finish()` the rest. The views point
-    into a buffer that lives until they are dropped. What was fed must not change before then.
+    `feed(data)` gives the chunks that have become certain, `finish()` the rest. The views lie end
+    to end from the start of one `bytes`, their `obj`, which lives until they are dropped.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,7 @@
 """From a file's bytes to its content: chunks, digests, and the recipes of its parts.
 
-A file's SHA-256 is as much work as all its chunks' together, so it is computed in a second thread,
-one buffer behind (hashlib lets go of the GIL). The digest of a part is that of the whole as long
-as there is one part only.
+A file's SHA-256 is as much work as all its chunks' together, so it is computed beside them
+(`cas/hashing.py`). The digest of a part is that of the whole as long as there is one part only.
 
 Holes are not read. Each run of data between them is a stream of its own for the chunker, so its
 chunks do not depend on where it lies. The digest counts holes as the zeros they read as; where
@@ -14,69 +13,16 @@ one after another.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from cas.chunker import Chunker
 from cas.entry import Content
-from cas.ids import DIGEST_SIZE, EMPTY_DIGEST, Digest, digest_of
+from cas.hashing import digests_of, hasher
+from cas.ids import DIGEST_SIZE, EMPTY_DIGEST, Digest
 from cas.recipe import PART_CHUNKS, Copy, Hole, Op, Recipe, encode_recipe, recipe_id
 
 NO_DIGEST = Digest(bytes(DIGEST_SIZE))
-
-_ZEROS = bytes(2**20)
-_WORTH_A_THREAD = 512 * 1024  # bytes; below that, handing over costs more than it gains
-
-
-class Hasher:
-    """SHA-256 of a file and of the part in hand, of what is handed in by `update` and `zeros`.
-
-    The views given to `update` must stay as they are until the next call of anything here.
-    """
-
-    def __init__(self, pool: ThreadPoolExecutor) -> None:
-        self._pool = pool
-        self._whole = hashlib.sha256()
-        self._part = self._whole
-        self._running: Future[None] | None = None
-
-    def update(self, data: Sequence[memoryview]) -> None:
-        """Count `data` in; in the other thread when it is much."""
-        self._wait()
-        if sum(map(len, data)) >= _WORTH_A_THREAD:
-            self._running = self._pool.submit(self._update, data)
-        else:
-            self._update(data)
-
-    def zeros(self, count: int) -> None:
-        """Count `count` zero bytes in."""
-        self._wait()
-        view = memoryview(_ZEROS)
-        for at in range(0, count, len(_ZEROS)):
-            self._update([view[: count - at]])
-
-    def end_part(self) -> Digest:
-        """The digest of the part, which ends here."""
-        self._wait()
-        digest = Digest(self._part.digest())
-        self._part = hashlib.sha256()
-        return digest
-
-    def digest(self) -> Digest:
-        """The digest of all."""
-        self._wait()
-        return Digest(self._whole.digest())
-
-    def _update(self, data: Sequence[memoryview]) -> None:
-        for piece in data:
-            self._whole.update(piece)
-            if self._part is not self._whole:
-                self._part.update(piece)
-
-    def _wait(self) -> None:
-        running, self._running = self._running, None
-        if running is not None:
-            running.result()
 
 
 class Assembler:
@@ -91,7 +37,7 @@ class Assembler:
         *,
         hashed: bool = True,
     ) -> None:
-        self._hasher = Hasher(pool) if hashed else None
+        self._hasher = hasher(pool) if hashed else None
         self._recipes_hash = hashlib.sha256()
         self._keep = keep
         self._chunker = Chunker()
@@ -137,20 +83,28 @@ class Assembler:
         return Content(size, Digest(digest), chunks, tuple(self._parts))
 
     def _take(self, chunks: list[memoryview]) -> None:
-        while chunks:
+        if not chunks:
+            return
+        buffer = chunks[0].obj  # in which they lie end to end, from its start
+        assert isinstance(buffer, bytes)
+        lengths, start = [len(chunk) for chunk in chunks], 0
+        while lengths:
             room = PART_CHUNKS - len(self._ids)
-            self._add(chunks[:room])
-            chunks = chunks[room:]
+            start += self._add(buffer, lengths[:room], start)
+            lengths = lengths[room:]
             if len(self._ids) == PART_CHUNKS:
                 self._end_part()
 
-    def _add(self, chunks: list[memoryview]) -> None:
-        if self._hasher is not None:
-            self._hasher.update(chunks)
-        lengths = [len(chunk) for chunk in chunks]
-        self._ids += map(digest_of, chunks)
+    def _add(self, buffer: bytes, lengths: list[int], start: int) -> int:
+        """Take in chunks; returns their size."""
+        if self._hasher is None:
+            self._ids += digests_of(buffer, lengths, start)
+        else:
+            self._ids += self._hasher.chunks(buffer, lengths, start)
         self._lengths += lengths
-        self._part_size += sum(lengths)
+        size = sum(lengths)
+        self._part_size += size
+        return size
 
     def _copy(self) -> None:
         """Write down that the chunks since the last hole are copied."""

@@ -8,12 +8,12 @@ live as long as the agent does: its frames go on from one tier to the next.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from cas.errors import LimitError, PeerError
 from cas.frame import SEGMENT_PLAIN_LIMIT, Codec, FrameDecoder
+from cas.hashing import digests_of
 from cas.ids import Digest
 from cas.messages import Piece
 from cas.pack import Origin, PageRun, Segment
@@ -191,12 +191,9 @@ def _due(head: SegmentHead, awaiting: Awaiting) -> tuple[list[Digest], list[int]
 def _check_chunks(plain: bytes, ids: list[Digest], lengths: list[int]) -> None:
     if len(plain) != sum(lengths):
         raise PeerError("a segment is shorter or longer than it said")
-    view = memoryview(plain)
-    at = 0
-    for id_, length in zip(ids, lengths, strict=True):
-        if hashlib.sha256(view[at : at + length]).digest() != id_:
-            raise PeerError(
-                f"chunk {id_.hex()} arrived with other content",
-                advice="nothing of it was stored; run it again, and check the far end's memory",
-            )
-        at += length
+    if (found := digests_of(plain, lengths)) != ids:
+        wrong = next(id_ for id_, came in zip(ids, found, strict=True) if id_ != came)
+        raise PeerError(
+            f"chunk {wrong.hex()} arrived with other content",
+            advice="nothing of it was stored; run it again, and check the far end's memory",
+        )

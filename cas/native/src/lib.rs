@@ -9,3 +9,4 @@ pub mod deflate;
 pub mod look;
 #[cfg(feature = "python")]
 mod python;
+pub mod sha;

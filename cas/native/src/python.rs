@@ -3,20 +3,26 @@
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::stat::{FileStat, fstat};
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView};
 
-use crate::{cpu, crc, look};
+use crate::{cpu, crc, look, sha};
 
 /// Below this a checksum takes less time than letting the lock go and getting it again may.
 const UNLOCK_FROM: usize = 64 * 1024;
+
+/// Below this hashing takes less time than letting the lock go and getting it again may.
+const UNLOCK_HASHING_FROM: usize = 8 * 1024;
 
 /// The parts of cas that Python is too slow for.
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::{Status, cpu_features, crc32c, describe, look_at, look_at_open, look_into};
+    use super::{
+        Sha256, Status, cpu_features, crc32c, describe, look_at, look_at_open, look_into, sha256_pairs,
+        sha256s,
+    };
 }
 
 /// Which instruction sets that speed up hashing this processor has, by their /proc/cpuinfo names.
@@ -51,6 +57,58 @@ fn as_bytes<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     }
     let copy = PyMemoryView::from(data)?.call_method0("tobytes")?;
     Ok(copy.cast_into::<PyBytes>()?)
+}
+
+/// Whether `sha256s` hashes two messages in the time of one.
+#[pyfunction]
+fn sha256_pairs() -> bool {
+    sha::is_fast()
+}
+
+/// The SHA-256 of what has come so far.
+#[pyclass(module = "cas._native")]
+struct Sha256(sha::Running);
+
+#[pymethods]
+impl Sha256 {
+    #[new]
+    fn new() -> Self {
+        Sha256(sha::Running::default())
+    }
+
+    fn digest<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.digest())
+    }
+}
+
+/// The digests of the parts of data that begin at `start` and have these lengths; `running` go on with all of them.
+#[pyfunction]
+#[pyo3(signature = (data, start, lengths, running, /))]
+#[allow(clippy::needless_pass_by_value)] // as the bindings want them
+fn sha256s<'py>(
+    data: &Bound<'py, PyBytes>,
+    start: usize,
+    lengths: Vec<usize>,
+    running: Vec<Bound<'py, Sha256>>,
+) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    let py = data.py();
+    let plain = data.as_bytes();
+    let size = lengths
+        .iter()
+        .try_fold(0_usize, |sum, &length| sum.checked_add(length));
+    let part = size
+        .and_then(|size| plain.get(start..start.checked_add(size)?))
+        .ok_or_else(|| PyValueError::new_err("more than there is of the data"))?;
+    let mut states: Vec<_> = running.iter().map(|one| one.borrow().0.clone()).collect();
+    let found = if part.len() < UNLOCK_HASHING_FROM {
+        sha::digests(part, &lengths, &mut states)
+    } else {
+        py.detach(|| sha::digests(part, &lengths, &mut states))
+    };
+    for (one, state) in running.iter().zip(states) {
+        one.borrow_mut().0 = state;
+    }
+    Ok(found.iter().map(|digest| PyBytes::new(py, digest)).collect())
 }
 
 /// What stat(2) says of a name.
