@@ -48,6 +48,21 @@ pub struct Header {
 }
 
 impl Header {
+    /// One of which only the code lengths are known.
+    #[must_use]
+    pub fn of_lengths(lengths: Lengths) -> Self {
+        let (literals, distances, code_lengths) = (MIN_LITERALS, 1, 4);
+        let length_lengths = [0; CODE_LENGTHS];
+        Self {
+            literals,
+            distances,
+            code_lengths,
+            length_lengths,
+            runs: Vec::new(),
+            lengths,
+        }
+    }
+
     /// Reads what follows the type of a block; nothing if it is not all there.
     ///
     /// # Errors

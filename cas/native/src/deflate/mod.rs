@@ -31,13 +31,27 @@
 pub mod bits;
 pub mod coder;
 pub mod codes;
+pub mod config;
 pub mod counter;
 pub mod dynamic;
 pub mod error;
+pub mod extent;
+pub mod fallback;
+pub mod frequencies;
+pub mod header;
+pub mod huffman;
 pub mod inflate;
 pub mod model;
 pub mod output;
+pub mod runs;
+pub mod span;
+pub mod stream;
 pub mod token;
+pub mod tokens;
+pub mod walk;
+#[cfg(test)]
+mod wild;
+pub mod write;
 
 pub use error::Error;
 pub use token::Token;

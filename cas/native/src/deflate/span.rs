@@ -1,0 +1,216 @@
+//! A span: plain bytes, and all there is to know of how they were compressed.
+//!
+//! Its side information begins with a version and a byte of flags. Where nothing is foretold well enough to
+//! be worth it, the bits of the span follow as they are; else what the encoder is like (`config`), and what
+//! the coder wrote (`walk`).
+
+use super::bits::BitWriter;
+use super::coder::{Decoder, Encoder};
+use super::config::Config;
+use super::inflate::{Block, Output};
+use super::walk::{Given, Walk};
+use super::{Error, Token, WINDOW};
+
+/// Of side information. Anything that changes what a decoder makes of it is another version.
+pub const VERSION: u8 = 1;
+
+/// Plain bytes of a span, at most.
+pub const MAX_PLAIN: usize = 9 << 20;
+
+/// Flags: bits of the first byte that belong to the span before.
+const PHASE: u8 = 0x07;
+/// The bits themselves follow; how many of the last byte are used is in the upper four bits.
+const AS_IT_IS: u8 = 0x08;
+/// Else: whether the first block goes on from the span before.
+const GOES_ON: u8 = 0x10;
+/// Else: whether the stream ends with the span.
+const LAST: u8 = 0x20;
+
+/// A span of a stream, immutable.
+#[derive(Debug)]
+pub struct Span {
+    pub(super) data: Vec<u8>,
+    pub(super) start: usize,
+    pub(super) tokens: Vec<Token>,
+    pub(super) blocks: Vec<Block>,
+    pub(super) bits: Bits,
+    /// What follows the stream's last block up to the next byte, if that is in the span.
+    pub(super) end: Option<u8>,
+}
+
+/// Bits that begin and end anywhere in bytes. Those that belong to others are zero.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bits {
+    pub bytes: Vec<u8>,
+    /// How many of the first byte belong to what is before.
+    pub phase: u32,
+    /// How many of the last byte are used: 0 for all of them.
+    pub used: u32,
+}
+
+impl Bits {
+    /// The bits from `from` to `to` of `bytes`.
+    #[must_use]
+    pub fn cut(bytes: &[u8], from: usize, to: usize) -> Self {
+        let mut cut = bytes[from / 8..to.div_ceil(8)].to_vec();
+        let (phase, used) = ((from % 8) as u32, (to % 8) as u32);
+        if let (Some(last), 1..) = (cut.last_mut(), used) {
+            *last &= (1 << used) - 1;
+        }
+        if let Some(first) = cut.first_mut() {
+            *first &= 0xFF << phase;
+        }
+        Self {
+            bytes: cut,
+            phase,
+            used,
+        }
+    }
+
+    #[must_use]
+    pub fn count(&self) -> usize {
+        let unused = if self.used == 0 { 0 } else { 8 - self.used as usize };
+        (8 * self.bytes.len()).saturating_sub(self.phase as usize + unused)
+    }
+}
+
+impl Span {
+    pub(super) fn new(mut output: Output, bits: Bits, end: Option<u8>) -> Self {
+        let (tokens, blocks) = (
+            std::mem::take(&mut output.tokens),
+            std::mem::take(&mut output.blocks),
+        );
+        let start = output.start();
+        Self {
+            data: output.into_data(),
+            start,
+            tokens,
+            blocks,
+            bits,
+            end,
+        }
+    }
+
+    #[must_use]
+    pub fn plain(&self) -> &[u8] {
+        &self.data[self.start..]
+    }
+
+    #[must_use]
+    pub fn history(&self) -> &[u8] {
+        &self.data[..self.start]
+    }
+
+    /// The compressed bits.
+    #[must_use]
+    pub fn bits(&self) -> &Bits {
+        &self.bits
+    }
+
+    /// Whether the stream ends with it.
+    #[must_use]
+    pub fn is_last(&self) -> bool {
+        self.end.is_some()
+    }
+
+    #[must_use]
+    pub fn tokens(&self) -> &[Token] {
+        &self.tokens
+    }
+
+    #[must_use]
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Side information, from which the span's bits were rebuilt. It is at most two bytes longer than they are.
+    #[must_use]
+    pub fn analyse(&self, config: &Config) -> Vec<u8> {
+        let as_it_is = self.as_it_is();
+        match self.encode(config) {
+            Ok(side) if side.len() < as_it_is.len() && self.is_proved_by(&side) => side,
+            _ => as_it_is,
+        }
+    }
+
+    fn is_proved_by(&self, side: &[u8]) -> bool {
+        rebuild(self.history(), self.plain(), side).as_ref() == Ok(&self.bits)
+    }
+
+    fn as_it_is(&self) -> Vec<u8> {
+        let flags = self.bits.phase as u8 | AS_IT_IS | (self.bits.used as u8) << 4;
+        [&[VERSION, flags][..], &self.bits.bytes].concat()
+    }
+
+    pub(super) fn encode(&self, config: &Config) -> Result<Vec<u8>, Error> {
+        let mut flags = self.bits.phase as u8;
+        flags |= if self.blocks.first().is_some_and(|block| !block.begins) {
+            GOES_ON
+        } else {
+            0
+        };
+        flags |= if self.is_last() { LAST } else { 0 };
+        let mut side = vec![VERSION, flags];
+        side.extend(config.encode());
+        let mut encoder = Encoder::new();
+        let mut walk = Walk::new(config, &self.data, self.start);
+        let given = Given {
+            tokens: &self.tokens,
+            blocks: &self.blocks,
+            end: self.end,
+        };
+        walk.encode(&mut encoder, &given)?;
+        side.extend(encoder.finish());
+        Ok(side)
+    }
+}
+
+/// The bits of a span, from the plain bytes before it, its own, and its side information.
+///
+/// Of `history` the last 32 KiB count; where the span is not that far into the stream, it is all that there is.
+///
+/// # Errors
+///
+/// `Error::Side` if that is not what analysing any span of these plain bytes gives.
+pub fn rebuild(history: &[u8], plain: &[u8], side: &[u8]) -> Result<Bits, Error> {
+    let (&[version, flags], rest) = side.split_first_chunk().ok_or(Error::Side("it is cut short"))?;
+    if version != VERSION {
+        return Err(Error::Side("its version is not known"));
+    }
+    if plain.len() > MAX_PLAIN {
+        return Err(Error::Side("the span is too long"));
+    }
+    if flags & AS_IT_IS != 0 {
+        return as_it_is(flags, rest);
+    }
+    if flags & !(PHASE | GOES_ON | LAST) != 0 {
+        return Err(Error::Side("a flag is not known"));
+    }
+    let (config, rest) = Config::decode(rest)?;
+    let history = &history[history.len().saturating_sub(WINDOW)..];
+    let data = [history, plain].concat();
+    let phase = u32::from(flags & PHASE);
+    let mut writer = BitWriter::new(phase);
+    let mut decoder = Decoder::new(rest);
+    let mut walk = Walk::new(&config, &data, history.len());
+    walk.decode(&mut decoder, &mut writer, flags & GOES_ON != 0, flags & LAST != 0)?;
+    decoder.finish()?;
+    let (bytes, used) = writer.finish();
+    Ok(Bits { bytes, phase, used })
+}
+
+/// Bits that were not encoded; only those of the span are set.
+fn as_it_is(flags: u8, bytes: &[u8]) -> Result<Bits, Error> {
+    let (phase, used) = (u32::from(flags & PHASE), u32::from(flags >> 4));
+    let to = 8 * bytes.len() - if used == 0 { 0 } else { 8 - used as usize % 8 }.min(8 * bytes.len());
+    let from = phase as usize;
+    if used < 8 && from < to {
+        let bits = Bits::cut(bytes, from, to);
+        if bits.bytes == bytes {
+            return Ok(bits);
+        }
+    }
+    Err(Error::Side(
+        "bits that are kept as they are do not fit their bytes",
+    ))
+}
