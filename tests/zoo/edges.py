@@ -5,6 +5,7 @@ Each part is made by the real program; putting them one after another is what `c
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 from tests.zoo.deflaters import BUILDAHS, GZIP, IGZIP, PIGZ, PY_LIBDEFLATE, ZLIB_NG
 from tests.zoo.replayed import BZIP2, XZ, ZSTD
 from tests.zoo.tools import Go, Node, Tool, Unavailable
-from tests.zoo.workshop import BRIEF, Job, Made, Workshop, job
+from tests.zoo.workshop import BRIEF, CLOCK, Job, Made, Workshop, job
 
 SKIPPABLE = bytes.fromhex("502a4d18") + (12).to_bytes(4, "little") + b"not a frame."
 # A tool, the end of a name, what it is told, the container.
@@ -165,4 +166,5 @@ def zstd_frames(shop: Workshop) -> Iterator[Made]:
 def _file(shop: Workshop, data: bytes, name: str = "input") -> Path:
     path = shop.bench / name
     path.write_bytes(data)
+    os.utime(path, (CLOCK, CLOCK))  # igzip and others put it into the header
     return path

@@ -8,11 +8,13 @@ at a distance of exactly 32 KiB). The large one is the source of git as Debian p
 from __future__ import annotations
 
 import lzma
+import os
 import shutil
 from pathlib import Path
 
 from tests.zoo import debian
 from tests.zoo.stream import STREAMS
+from tests.zoo.workshop import CLOCK
 
 SMALL = STREAMS / "whole.tar.xz"
 PART_SIZE = {"small": 76 << 10, "large": 8 << 20}
@@ -29,4 +31,6 @@ def plains(size: str, cache: Path) -> dict[str, Path]:
             shutil.copyfileobj(source, file)
         with whole.open("rb") as source:
             part.write_bytes(source.read(PART_SIZE[size]))
+        for path in (whole, part):  # igzip and others put it into the header
+            os.utime(path, (CLOCK, CLOCK))
     return {"whole": whole, "part": part}
