@@ -1,7 +1,8 @@
 """A byte stream as containers read it: forward, once, with a look ahead.
 
 A file, the plain bytes of a codec, and a member of either are all sources, so a tar in a gzip in a
-zip is read by the same code as a tar. What can also be read at any place says so by `pread`.
+zip is read by the same code as a tar. What can also be read at any place says so by `pread`, what
+can be passed over without reading it by `jump`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ PIECE = 2**20  # bytes asked for at a time, where there is no reason for another
 PEEK_LIMIT = 2**20
 
 Pread = Callable[[int, int], bytes]  # up to this many bytes, from that offset of the source
+Jump = Callable[[int], int]  # passes over up to this many bytes; how many there were
 
 
 class Source:
@@ -19,9 +21,14 @@ class Source:
     nothing at the end. `size` is how many there are in all, where that is known."""
 
     def __init__(
-        self, more: Callable[[int], bytes], size: int | None = None, pread: Pread | None = None
+        self,
+        more: Callable[[int], bytes],
+        size: int | None = None,
+        pread: Pread | None = None,
+        jump: Jump | None = None,
     ) -> None:
         self._more = more
+        self._jump = jump
         self._held = b""
         self._at = 0  # of what is held, this much is read
         self.size = size
@@ -40,14 +47,15 @@ class Source:
 
     def read(self, count: int = PIECE) -> bytes:
         """Up to `count` bytes, whatever is had easily; nothing at the end only."""
-        if self._at < len(self._held):
-            data = self._held[self._at : self._at + count]
-            self._at += len(data)
+        if self._at >= len(self._held):
+            # Small reads are served from a piece, which costs one call below for many.
+            self._held, self._at = self._more(max(count, PIECE)), 0
+        at = self._at
+        data = self._held[at : at + count]
+        if at + len(data) == len(self._held):
+            self._held, self._at = b"", 0
         else:
-            data = self._more(count)
-            if len(data) > count:
-                self._held, self._at = data, count
-                data = data[:count]
+            self._at = at + len(data)
         self.position += len(data)
         return data
 
@@ -59,18 +67,26 @@ class Source:
             count -= len(data)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def skip(self, count: int) -> int:
-        """Pass over `count` bytes; how many there were."""
-        left = count
+    def skip(self, count: int | None = None) -> int:
+        """Pass over `count` bytes, or all that is left; how many there were."""
+        left = 2**63 if count is None else count
+        wanted = left
+        while self._at < len(self._held) and left:
+            left -= len(self.read(left))
+        if left and self._jump is not None:
+            passed = self._jump(left)
+            self.position += passed
+            left -= passed
         while left and (data := self.read(min(left, PIECE))):
             left -= len(data)
-        return count - left
+        return wanted - left
 
     def unread(self, data: bytes) -> None:
         """Put `data`, the last that was read, back before what is unread."""
-        self._held = data + self._held[self._at :]
-        self._at = 0
-        self.position -= len(data)
+        if data:
+            self._held = data + self._held[self._at :]
+            self._at = 0
+            self.position -= len(data)
 
 
 def member(of: Source, size: int) -> Source:
@@ -84,11 +100,17 @@ def member(of: Source, size: int) -> Source:
         left -= len(data)
         return data
 
+    def jump(count: int) -> int:
+        nonlocal left
+        passed = of.skip(min(count, left))
+        left -= passed
+        return passed
+
     whole, start = of.pread, of.position
     if whole is None:
-        return Source(more, size)
+        return Source(more, size, None, jump)
 
     def pread(count: int, offset: int) -> bytes:
         return whole(min(count, max(size - offset, 0)), start + offset)
 
-    return Source(more, size, pread)
+    return Source(more, size, pread, jump)
