@@ -12,7 +12,7 @@ the splitter stops after the last span that holds, and what no span covers goes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -52,13 +52,16 @@ class Splitter(Protocol):
     def params(self) -> bytes:
         """What the joiner must be begun with; known from the start, before any event."""
 
-    def feed(self, data: bytes) -> Sequence[Event]:
+    def feed(self, data: bytes) -> Iterable[Event]:
         """The events that `data`, the next of the stream, brings. All of it is taken; what lies
-        after the stream's end is in `unused`. Never raises for what the data is: see `failed`."""
+        after the stream's end is in `unused`. Never raises for what the data is: see `failed`.
 
-    def finish(self) -> Sequence[Event]:
-        """No data follows: the events that are left. A stream that ends properly has ended by
-        itself as a rule, and then there are none."""
+        The caller takes all events before anything else is asked; a generator need not hold the
+        plain bytes of all at a time, however many there are."""
+
+    def finish(self) -> Iterable[Event]:
+        """No data follows, perhaps because nobody wants more of it: the events that are left. A
+        stream that ends properly has ended by itself as a rule, and then there are none."""
 
     @property
     def ended(self) -> bool:

@@ -14,10 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from cas.archive import NOTE_LIMIT, NOTES_LIMIT, ArchiveRecipe, encode_archive_recipe
-from cas.chunker import MIN_SIZE, Chunker, cut_whole
+from cas.chunker import Chunker, cut_whole
+from cas.entry import Content
 from cas.ids import DIGEST_SIZE, Digest, digest_of
 from cas.program import Begin, Codec, End, Op, Skeleton, Span, Verbatim
-from cas.recipe import PART_CHUNKS, Copy, recipe_id
+from cas.recipe import PART_CHUNKS, Copy, Recipe, encode_recipe, recipe_id
 
 PART_OPS = 2**17
 PART_SKELETON = 32 * 2**20  # bytes
@@ -109,16 +110,25 @@ class Builder:
         elif len(notes) < NOTES_LIMIT:
             notes.append("and more")
 
-    def finish(self, digest: Digest) -> tuple[int, tuple[Digest, ...]]:
-        """Of the archive, which has this digest: how many chunks, and its recipes' ids."""
+    def finish(self, digest: Digest) -> Content:
+        """The content of the archive, which has this digest. If it was none after all, it is that
+        of a plain file."""
+        size = self._taken()
+        part = self._part
+        if not self._parts and len(part.program) == 1 and part.ids and not part.notes:
+            return self._finish_plain(size, digest)
         self._end_part(_NO_DIGEST if self._parts else digest)
-        return self._chunks, tuple(self._parts)
+        return Content(size, digest, self._chunks, tuple(self._parts))
 
-    @property
-    def is_archive(self) -> bool:
-        """Whether anything was found to take apart: more than one run of content."""
-        program = self._part.program
-        return bool(self._parts) or any(not isinstance(op, Copy) for op in program)
+    def _finish_plain(self, size: int, digest: Digest) -> Content:
+        """One run of content is a plain file, whose recipe needs no program."""
+        ids, lengths = tuple(self._part.ids), tuple(self._part.lengths)
+        if len(ids) == 1:
+            return Content(size, digest, 1)
+        encoded = encode_recipe(Recipe(size, digest, ids, lengths))
+        id_ = recipe_id(encoded)
+        self._keep(id_, encoded)
+        return Content(size, digest, len(ids), (id_,))
 
     def _copy(self, chunks: list[memoryview]) -> None:
         if not chunks:
@@ -175,8 +185,3 @@ class Builder:
             self._keep(ids[-1], chunk)
             at += length
         return ids, lengths
-
-
-def is_small(size: int) -> bool:
-    """Whether content of `size` bytes is one chunk for sure."""
-    return size <= MIN_SIZE

@@ -215,9 +215,7 @@ def build(steps: Sequence[Step], data: bytes, chunks: dict[Digest, bytes]) -> Ma
     for number, step in enumerate(steps):
         taken = len(data) * (number + 1) // len(steps)
         step(builder)
-    count, parts = builder.finish(digest_of(data))
-    content = Content(len(data), digest_of(data), count, parts)
-    return Made(data, content, objects, chunks)
+    return Made(data, builder.finish(digest_of(data)), objects, chunks)
 
 
 def random_archive(rng: random.Random, biggest: int = 40_000) -> Made:

@@ -1,0 +1,38 @@
+"""Which module takes each form of compressed stream apart. One is imported when it is met."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from importlib import import_module
+from typing import cast
+
+from cas.codec.base import Splitter
+from cas.unpack.detect import Form
+from cas.unpack.limits import Budget
+
+# In each there is `splitter(head, budget)`, which gives nothing for what the codec cannot do.
+OTHERS = {
+    Form.BZIP2: "cas.codec.bzip2",
+    Form.XZ: "cas.codec.xz",
+    Form.ZSTD: "cas.codec.zstd",
+}
+
+
+class CodecSplitters:
+    """The splitters of `cas.codec`; `pool` is for what they do side by side. What is learnt of one
+    deflate stream helps with the next, so there is one of these for each archive."""
+
+    def __init__(self, pool: Executor) -> None:
+        self._pool = pool
+
+    def deflate(self) -> Splitter | None:
+        """For a raw deflate stream."""
+        return None
+
+    def other(self, form: Form, head: bytes, budget: Budget) -> Splitter | None:
+        """For a stream of another form; nothing where its library is not there."""
+        try:
+            module = import_module(OTHERS[form])
+        except ImportError:
+            return None
+        return cast(Splitter | None, module.splitter(head, budget))
