@@ -81,3 +81,32 @@ def look_into(
 def describe(items: list[tuple[bytes, Status]], /) -> tuple[bytes, bytes, list[int]]:
     """The paths of items, with a zero byte after each; their identities, with inode numbers, end
     to end; and the devices that they are on, each once."""
+
+def place_files(
+    contents: bytes,
+    files: Sequence[tuple[int, bytes, int, tuple[int, tuple[int, int] | None, int | None]]],
+    /,
+) -> list[int]:
+    """Make files, each whole or not at all; 0 for each, or the errno that says why it is not there.
+
+    A file is the descriptor of its directory, its name there, how many bytes it has of contents, in
+    which one lies after the other, and its metadata: mode, ids of user and group, and time in
+    nanoseconds since 1970, None for what is to be left as it is. It is written without a name and
+    then linked. EEXIST means that the name was taken, EOPNOTSUPP that files without a name cannot
+    be made there. Raises ValueError if the contents end before the files do.
+    """
+
+def dress_directories(
+    directories: Sequence[tuple[int, bytes, tuple[int, tuple[int, int] | None, int | None]]], /
+) -> list[int]:
+    """Put metadata, as for place_files, on directories; 0 for each, or an errno.
+
+    A directory is the descriptor of the one it lies in, and its name there, which is not followed
+    if it is a link.
+    """
+
+def sync_file_system(file: int, /) -> None:
+    """Wait until the file system of an open file has all that was written to it on its disk.
+
+    Raises OSError, also if something could not be written.
+    """

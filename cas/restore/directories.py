@@ -12,6 +12,7 @@ import os
 import stat
 from collections import OrderedDict
 
+from cas._native import sync_file_system
 from cas.descriptor import Descriptor
 from cas.errors import RestoreError
 
@@ -26,12 +27,30 @@ def open_target(path: bytes) -> Descriptor:
     return Descriptor(os.open(path, OPEN))
 
 
+class FileSystems:
+    """Those that a target reaches into, each by a directory on it: others may be mounted below."""
+
+    def __init__(self) -> None:
+        self._met: dict[int, Descriptor] = {}
+
+    def meet(self, directory: Descriptor) -> None:
+        """Take note of the one that `directory` is on."""
+        self._met.setdefault(os.fstat(directory.fd).st_dev, directory)
+
+    def sync(self) -> None:
+        """Wait until all that was written to them is on their disks, and nothing else. Raises
+        OSError, also if something could not be written."""
+        for directory in self._met.values():
+            sync_file_system(directory.fd)
+
+
 class Directories:
     """The directories of one target, for one thread; every thread has its own of these."""
 
-    def __init__(self, root: Descriptor) -> None:
-        """`root` is the target (`open_target`)."""
+    def __init__(self, root: Descriptor, met: FileSystems | None = None) -> None:
+        """`root` is the target (`open_target`); `met` is told of directories that are opened."""
         self.root = root
+        self._met = met
         self._open: OrderedDict[bytes, Descriptor] = OrderedDict()
         self._made: dict[tuple[int, int], bytes] = {}
 
@@ -86,6 +105,8 @@ class Directories:
 
     def _keep(self, path: bytes, descriptor: Descriptor) -> None:
         self._open[path] = descriptor
+        if self._met is not None:
+            self._met.meet(descriptor)
         if len(self._open) > KEPT:
             self._open.popitem(last=False)
 

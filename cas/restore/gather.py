@@ -16,6 +16,7 @@ import resource
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 
 from cas.entry import HOLE_DIGEST, Entry
@@ -24,6 +25,7 @@ from cas.interfaces import ContentSource, Location, Read
 from cas.rebuild.spans import Span, joined, windows
 from cas.restore.names import Means, Names, OpenFile, Work
 from cas.restore.report import Tally
+from cas.restore.small import SmallFiles, is_small
 
 FAILURES = (CasError, OSError, ValueError, OverflowError)  # what a name may fail with
 OPEN_LEAST = 64
@@ -50,7 +52,7 @@ class Gathered:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing to do in a frame: a whole file of one chunk, or a run of a gathered one."""
+    """One thing to do in a frame: a whole file that is in one place, or a run of a gathered one."""
 
     location: Location
     work: Work
@@ -79,9 +81,9 @@ class Batch:
             found.append((items[0].location, items))
         return found
 
-    def add_single(self, work: Work, first: Location) -> None:
-        """A file of one chunk, which is at `first`."""
-        self._add(Item(first, work))
+    def add_single(self, work: Work, location: Location) -> None:
+        """A file all of which is at `location`."""
+        self._add(Item(location, work))
 
     def add_runs(self, work: Work) -> None:
         """A file of several chunks. Raises NotHeldError, DamageError, FormatError."""
@@ -91,6 +93,9 @@ class Batch:
         whole = list(windows(content, self._source))
         spans = list(joined(chain.from_iterable(window.spans for window in whole)))
         written = sum(span.location.length for span in spans)
+        if len(spans) == 1 and written == content.size:
+            self.add_single(work, spans[0].location)
+            return
         target = Gathered(work, len(spans), content.size - written)
         self.scattered += len({span.location.frame for span in spans}) > 1
         for span in spans:
@@ -116,11 +121,19 @@ class Gatherer:
 
     def make(self, items: Iterable[Item], read: Read, means: Means) -> None:
         """Do `items`, in order, with `read`. What fails is listed, and the rest goes on."""
+        small = SmallFiles(self._names, means, partial(self._make_one, means))
         for item in items:
-            if item.target is None or item.span is None:
-                self._try(item.work.entry, self._names.make, item.work, means)
-            else:
+            work, content = item.work, item.work.entry.content
+            if item.target is not None and item.span is not None:
                 self._write(item.target, item.span, read, means)
+            elif content is not None and is_small(work, self._names):
+                self._try(work.entry, small.add, work, content, item.location, read)
+            else:
+                self._make_one(means, work)
+        small.make()
+
+    def _make_one(self, means: Means, work: Work) -> None:
+        self._try(work.entry, self._names.make, work, means)
 
     def _write(self, target: Gathered, span: Span, read: Read, means: Means) -> None:
         file = self._opened(target, means)

@@ -20,7 +20,12 @@ from cas.restore.files import descriptor_path
 from cas.restore.report import Tally
 
 ACL = b"system.posix_acl_"
+# Mode, ids of user and group, time in ns: what is set of a file or directory without attributes, as
+# the native calls take it; None is left as it is.
+Plain = tuple[int, tuple[int, int] | None, int | None]
+
 SET_ID = stat.S_ISUID | stat.S_ISGID
+NOT_GIVEN = "belongs to you now: only root can give files away"
 COMMON = (errno.EOPNOTSUPP, errno.EPERM)  # would be so of very many files
 
 
@@ -37,9 +42,7 @@ class Metadata:
     def put(self, where: int | bytes, entry: Entry) -> None:
         """Put `entry`'s metadata on `where`: a descriptor, or a path that no symlink can turn
         elsewhere (`descriptor_path`). Raises OSError."""
-        mode = entry.owner.mode
-        if not self._chown(where, entry) and entry.kind is not Kind.DIRECTORY:
-            mode &= ~SET_ID
+        mode = self._mode(entry, given=self._chown(where, entry))
         lists = []
         for name, value in entry.xattrs:
             if name.startswith(ACL):
@@ -51,6 +54,18 @@ class Metadata:
             self._attribute(where, entry.path, name, value)
         if not entry.flags & IMPLIED:
             os.utime(where, ns=(entry.mtime_ns, entry.mtime_ns))
+
+    def plain(self, entry: Entry) -> Plain:
+        """What `put` would set, but for attributes. Once it is set, `tell` says what was not."""
+        given = self._can_give(entry.owner)
+        ids = self._ids(entry.owner) if self._uid == 0 else None
+        time = None if entry.flags & IMPLIED else entry.mtime_ns
+        return self._mode(entry, given=given), ids, time
+
+    def tell(self, entry: Entry) -> None:
+        """Note it if `plain` was not all that `entry` wants."""
+        if not self._can_give(entry.owner):
+            self._tally.note(entry.path, NOT_GIVEN)
 
     def put_symlink(self, directory_fd: int, name: bytes, entry: Entry) -> None:
         """Put `entry`'s metadata on the symlink `name` itself; it has no mode. Raises OSError."""
@@ -65,16 +80,23 @@ class Metadata:
         """Whether the owner is the entry's now."""
         owner = entry.owner
         if self._uid != 0:
-            same = (owner.uid, owner.gid) == (self._uid, self._gid)
-            if not same:
-                self._tally.note(entry.path, "belongs to you now: only root can give files away")
-            return same
+            self.tell(entry)
+            return self._can_give(owner)
         try:
             os.chown(where, *self._ids(owner), **how)
         except OSError as error:  # in a user namespace root has only some of the ids
             self._tally.note(entry.path, f"its owner could not be set: {error.strerror}")
             return False
         return True
+
+    def _can_give(self, owner: Owner) -> bool:
+        return self._uid == 0 or (owner.uid, owner.gid) == (self._uid, self._gid)
+
+    def _mode(self, entry: Entry, *, given: bool) -> int:
+        """Without setuid and setgid where the file is not its owner's: it would run as another."""
+        if given or entry.kind is Kind.DIRECTORY:
+            return entry.owner.mode
+        return entry.owner.mode & ~SET_ID
 
     def _ids(self, owner: Owner) -> tuple[int, int]:
         if not self._by_name:

@@ -90,10 +90,10 @@ class Names:
     ) -> None:
         self._source = source
         self._existing = existing
-        self._replace = existing is Existing.OVERWRITE
-        self._metadata = metadata
-        self._tally = tally
-        self._stop = stop
+        self.replaces = existing is Existing.OVERWRITE
+        self.metadata = metadata
+        self.tally = tally
+        self.stop = stop
 
     def make(self, work: Work, means: Means) -> None:
         """Make the name, or keep what is there if that may be kept. Raises CasError, OSError,
@@ -103,7 +103,7 @@ class Names:
             raise RestoreError("its content could not be read at the source")
         parent, name = means.parent(entry.path)
         if self._is_kept(work, parent.fd, name):
-            self._tally.count(kept=1)
+            self.tally.count(kept=1)
         elif entry.kind is Kind.FILE and entry.content is not None:
             self._file(work, entry.content, parent.fd, name, means)
         elif entry.kind is Kind.SYMLINK:
@@ -120,10 +120,10 @@ class Names:
             raise RestoreError("its content could not be read at the source")
         parent, name = means.parent(work.entry.path)
         if self._is_kept(work, parent.fd, name):
-            self._tally.count(kept=1)
+            self.tally.count(kept=1)
             self._remember(work, parent, name)
             return None
-        new = NewFile(parent.fd, replace=self._replace)
+        new = NewFile(parent.fd, replace=self.replaces)
         try:
             os.ftruncate(new.fd, content.size)
         except BaseException:
@@ -167,7 +167,7 @@ class Names:
         found = status(parent.fd, name)
         is_linked = found is not None and (found.st_dev, found.st_ino) == inode
         if is_linked or self._is_kept(work, parent.fd, name):
-            self._tally.count(kept=1)
+            self.tally.count(kept=1)
             return
         old_parent, old_name = means.parent(old_path)
 
@@ -180,7 +180,7 @@ class Names:
                 raise RestoreError("what it is a hard link to was changed meanwhile")
 
         self._place(parent.fd, name, create, check)
-        self._tally.count(links=1)
+        self.tally.count(links=1)
 
     def _is_kept(self, work: Work, there: int, name: bytes) -> bool:
         """Whether the name exists and is to be left as it is; raises RestoreError if it exists and
@@ -192,10 +192,10 @@ class Names:
             raise RestoreError("a directory is in its way")
         if self._existing is Existing.REFUSE and not work.again:
             raise RestoreError("it exists already", advice="--overwrite replaces it")
-        if self._replace and not work.again:
+        if self.replaces and not work.again:
             return False
         differs = difference(there, name, work.entry, self._source)
-        if differs and not self._replace:
+        if differs and not self.replaces:
             raise RestoreError(
                 f"it exists already, and {differs}", advice="--overwrite replaces it"
             )
@@ -203,7 +203,7 @@ class Names:
 
     def _file(self, work: Work, content: Content, there: int, name: bytes, means: Means) -> None:
         entry = work.entry
-        new = NewFile(there, replace=self._replace)
+        new = NewFile(there, replace=self.replaces)
         try:
             write_content(
                 content,
@@ -220,27 +220,27 @@ class Names:
             new.close()
 
     def _place_file(self, entry: Entry, new: NewFile, name: bytes) -> None:
-        self._metadata.put(new.fd, entry)
-        new.place(name, replace=self._replace)
-        self._tally.count(files=1, bytes=entry.size)
-        self._tally.progress(0, 1)
+        self.metadata.put(new.fd, entry)
+        new.place(name, replace=self.replaces)
+        self.tally.count(files=1, bytes=entry.size)
+        self.tally.progress(0, 1)
         if entry.flags & INCONSISTENT:
-            self._tally.doubt(entry.path, "it changed while it was read at the source")
+            self.tally.doubt(entry.path, "it changed while it was read at the source")
 
     def _written(self, size: int) -> None:
-        if self._stop.is_set():
+        if self.stop.is_set():
             raise RestoreError("interrupted")
-        self._tally.progress(size, 0)
+        self.tally.progress(size, 0)
 
     def _symlink(self, entry: Entry, there: int, name: bytes) -> None:
         def create(name: bytes) -> None:
             os.symlink(entry.target, name, dir_fd=there)
 
         def dress(name: bytes) -> None:
-            self._metadata.put_symlink(there, name, entry)
+            self.metadata.put_symlink(there, name, entry)
 
         self._place(there, name, create, dress)
-        self._tally.count(symlinks=1)
+        self.tally.count(symlinks=1)
 
     def _special(self, entry: Entry, there: int, name: bytes) -> None:
         kind = TYPES[entry.kind]
@@ -253,15 +253,15 @@ class Names:
             node = Descriptor(os.open(name, NODE, dir_fd=there))
             if stat.S_IFMT(os.fstat(node.fd).st_mode) != kind:
                 raise RestoreError("it was changed meanwhile")
-            self._metadata.put(descriptor_path(node.fd), entry)
+            self.metadata.put(descriptor_path(node.fd), entry)
 
         self._place(there, name, create, dress)
-        self._tally.count(specials=1)
+        self.tally.count(specials=1)
 
     def _place(self, there: int, name: bytes, create: Make, finish: Make) -> None:
         """`create` the name and `finish` it, or remove it again; over an old one by way of a
         temporary name."""
-        if not (self._replace and exists(there, name)):
+        if not (self.replaces and exists(there, name)):
             create(name)
             with _removed_on_error(there, name):
                 finish(name)

@@ -29,7 +29,8 @@ from cas.errors import CasError, RestoreError
 from cas.interfaces import ContentSource, Location, Read
 from cas.rebuild.write import LARGE
 from cas.restore.crew import Crew
-from cas.restore.directories import Directories, open_target
+from cas.restore.directories import Directories, FileSystems, open_target
+from cas.restore.finish import batches_by_depth, finish_directories
 from cas.restore.gather import Batch, Gatherer, Item, is_gathered, open_most
 from cas.restore.metadata import Metadata
 from cas.restore.names import FirstName, Means, Names, Work
@@ -56,7 +57,8 @@ def restore_entries(
 
     Each has its full path below `target`; see `cas/restore/select.py` for parts of a tier, and for
     shorter paths. What could not be restored, or not wholly, is in the report's problems; the rest
-    is there. Raises RestoreError if `target` cannot be had, and whatever `entries` raises.
+    is there. Raises RestoreError if `target` cannot be had, or not all of it is durable that should
+    be, and whatever `entries` raises.
     """
     options = options or RestoreOptions()
     try:
@@ -65,19 +67,37 @@ def restore_entries(
     except OSError as error:
         where = os.fsdecode(target)
         raise RestoreError(f"cannot be restored to: {error.strerror}", where=where) from error
-    report = _Restore(source, opened, options).run(entries)
-    if options.sync:
-        os.sync()
+    met = FileSystems() if options.sync else None
+    report = _Restore(source, opened, met, options).run(entries)
+    if met is not None:
+        _sync(met, os.fsdecode(target))
     return report
+
+
+def _sync(met: FileSystems, where: str) -> None:
+    try:
+        met.sync()
+    except OSError as error:
+        what = f"what was restored could not be brought to the disk: {error.strerror}"
+        raise RestoreError(what, where=where) from error
 
 
 class _Restore:
     """One restore."""
 
-    def __init__(self, source: ContentSource, target: Descriptor, options: RestoreOptions) -> None:
+    def __init__(
+        self,
+        source: ContentSource,
+        target: Descriptor,
+        met: FileSystems | None,
+        options: RestoreOptions,
+    ) -> None:
         workers = options.workers or min(os.cpu_count() or 1, MOST_WORKERS)
         self._source = source
         self._target = target
+        self._met = met
+        if met is not None:
+            met.meet(target)
         self._tally = Tally(options.progress)
         self._metadata = Metadata(self._tally, by_name=options.by_name)
         self._readers = ThreadPoolExecutor(1 if workers <= 2 else 2, "read")
@@ -100,8 +120,7 @@ class _Restore:
             for entry in self._readable(entries):
                 self._try(entry.path, self._take, entry)
             self._catch_up()
-            for path in sorted(self._finished_last, key=path_order, reverse=True):
-                self._try(path, self._finish_directory, path)
+            self._finish()
         return self._tally.finish()
 
     def _readable(self, entries: Iterable[Entry]) -> Iterator[Entry]:
@@ -200,7 +219,7 @@ class _Restore:
     def _means(self, read: Read | None = None) -> Means:
         directories: Directories | None = getattr(self._threads, "directories", None)
         if directories is None:
-            directories = self._threads.directories = Directories(self._target)
+            directories = self._threads.directories = Directories(self._target, self._met)
         return Means(directories, read or self._source.read, self._readers)
 
     def _catch_up(self) -> None:
@@ -226,6 +245,19 @@ class _Restore:
                 self._tally.note(entry.path, reason)
         self._names.make(work, self._means())
 
-    def _finish_directory(self, path: bytes) -> None:
-        descriptor = self._means().directories.open(path)
-        self._metadata.put(descriptor.fd, self._finished_last[path])
+    def _finish(self) -> None:
+        """Give directories their metadata."""
+        for batches in batches_by_depth(self._finished_last.values()):
+            for batch in batches:
+                self._crew.give(partial(self._finish_some, batch))
+            self._crew.drain()
+
+    def _finish_some(self, batch: list[Entry]) -> None:
+        finish_directories(batch, self._means().directories, self._metadata, self._finish_one)
+
+    def _finish_one(self, entry: Entry) -> None:
+        self._try(entry.path, self._put, entry)
+
+    def _put(self, entry: Entry) -> None:
+        descriptor = self._means().directories.open(entry.path)
+        self._metadata.put(descriptor.fd, entry)

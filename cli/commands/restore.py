@@ -33,6 +33,12 @@ SET_ID = 0o6000
     help="Whose the files become: by user and group name (by number where a name is not known "
     "here), by number, or yours. Only root can give files away.",
 )
+@click.option(
+    "--sync/--no-sync",
+    default=False,
+    help="End only when all of it is on the disk. Otherwise, as with tar, rsync, borg and restic, "
+    "that is left to the system, which takes some seconds more.",
+)
 @options.plan_option
 @options.store_option
 @options.json_option
@@ -41,6 +47,7 @@ def command(
     directory: Path,
     overwrite: bool,
     owner: str,
+    sync: bool,
     plan_path: str | None,
     store_path: Path | None,
     as_json: bool,
@@ -68,7 +75,7 @@ def command(
         selected = select(store, targets)
         entries = (entry for part in selected for entry in part.shortened())
         with counting("restored", sum(part.size() for part in selected)) as count:
-            settings = RestoreOptions(existing, owner == "names", sync=True, progress=count)
+            settings = RestoreOptions(existing, owner == "names", sync=sync, progress=count)
             wanted = _as_mine(entries) if owner == "none" else entries
             report = restore_entries(wanted, store.reader, directory, settings)
     _print(report, as_json)

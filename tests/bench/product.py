@@ -52,9 +52,9 @@ class Cas:
         """`cas sync` of all tiers."""
         return self._cas("sync", "--json")
 
-    def restore(self, tier: str, to: Path) -> Usage:
+    def restore(self, tier: str, to: Path, *options: str) -> Usage:
         """`cas restore` of one tier, whole."""
-        return self._cas("restore", tier, "--to", str(to))
+        return self._cas("restore", tier, "--to", str(to), *options)
 
     def agent(self) -> Usage:
         """What the agent of the last command used."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cas._native import place_files
 from cas.entry import Entry, Kind, Owner
 from cas.restore.report import Existing, RestoreOptions, RestoreReport
 from cas.restore.tree import restore_entries
@@ -244,7 +245,7 @@ def test_names_that_are_one_on_this_file_system_are_told(
     store: BuiltStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on a disk that knows no upper and lower case: there, mkdir and open find the other."""
-    real_open, real_mkdir, real_link = os.open, os.mkdir, os.link
+    real_open, real_mkdir, real_link, real_place = os.open, os.mkdir, os.link, place_files
 
     def lower(name: bytes) -> bytes:
         return name if name.startswith(b"/") else name.lower()
@@ -254,6 +255,8 @@ def test_names_that_are_one_on_this_file_system_are_told(
     monkeypatch.setattr(os, "mkdir", lambda path, *a, **k: real_mkdir(
         lower(path) if isinstance(path, bytes) else path, *a, **k))  # fmt: skip
     monkeypatch.setattr(os, "link", lambda old, new, **k: real_link(old, lower(new), **k))
+    monkeypatch.setattr("cas.restore.small.place_files", lambda data, files: real_place(
+        data, [(there, lower(name), *rest) for there, name, *rest in files]))  # fmt: skip
     one, two = store.content(b"one"), store.content(b"two")
     entries = [directory(b"Dir"), file(b"Dir/x", one), file(b"README", one), directory(b"dir"),
                file(b"readme", two)]  # fmt: skip

@@ -1,5 +1,6 @@
 """Real trees come back as they were."""
 
+import errno
 import os
 import random
 import socket
@@ -108,6 +109,19 @@ def test_a_restore_can_be_made_durable(tree: Path, store: BuiltStore, tmp_path: 
     entries = take(tree, store)
     assert [] == restore(entries, store, tmp_path / "out", RestoreOptions(sync=True)).problems
     assert facts(tree) == facts(tmp_path / "out")
+
+
+def test_a_disk_that_fails_at_the_end_is_told(
+    tree: Path, store: BuiltStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_file: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr("cas.restore.directories.sync_file_system", fail)
+    entries = take(tree, store)
+    assert [] == restore(entries, store, tmp_path / "left to the system").problems
+    with pytest.raises(RestoreError, match="disk"):
+        restore(entries, store, tmp_path / "out", RestoreOptions(sync=True))
 
 
 def test_nothing_is_left_in_the_target_beside_the_names(

@@ -7,6 +7,7 @@ pub mod cpu;
 pub mod crc;
 pub mod deflate;
 pub mod look;
+pub mod place;
 #[cfg(feature = "python")]
 mod python;
 pub mod sha;

@@ -7,7 +7,8 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView};
 
-use crate::{cpu, crc, look, sha};
+use crate::place::{Dress, NewFile};
+use crate::{cpu, crc, look, place, sha};
 
 /// Below this a checksum takes less time than letting the lock go and getting it again may.
 const UNLOCK_FROM: usize = 64 * 1024;
@@ -20,8 +21,8 @@ const UNLOCK_HASHING_FROM: usize = 8 * 1024;
 mod _native {
     #[pymodule_export]
     use super::{
-        Sha256, Status, cpu_features, crc32c, describe, look_at, look_at_open, look_into, sha256_pairs,
-        sha256s,
+        Sha256, Status, cpu_features, crc32c, describe, dress_directories, look_at, look_at_open, look_into,
+        place_files, sha256_pairs, sha256s, sync_file_system,
     };
 }
 
@@ -252,6 +253,67 @@ fn describe<'py>(
     }
     let py = items.py();
     Ok((PyBytes::new(py, &paths), PyBytes::new(py, &identities), devices))
+}
+
+/// As Python has `Dress`: mode, owner, time.
+type Wanted = (u32, Option<(u32, u32)>, Option<i64>);
+
+impl From<Wanted> for Dress {
+    fn from((mode, owner, mtime_ns): Wanted) -> Self {
+        Self {
+            mode,
+            owner,
+            mtime_ns,
+        }
+    }
+}
+
+/// Makes files, whose contents lie end to end; gives 0 for each, or the errno that says why there is none.
+#[pyfunction]
+#[pyo3(signature = (contents, files, /))]
+fn place_files(
+    contents: &Bound<'_, PyBytes>,
+    files: Vec<(i32, Vec<u8>, usize, Wanted)>,
+) -> PyResult<Vec<i32>> {
+    let mut left = contents.as_bytes();
+    let mut new = Vec::with_capacity(files.len());
+    for (directory, name, length, wanted) in files {
+        let content;
+        (content, left) = left
+            .split_at_checked(length)
+            .ok_or_else(|| PyValueError::new_err("more than there is of the contents"))?;
+        new.push(NewFile {
+            directory,
+            name,
+            content,
+            dress: wanted.into(),
+        });
+    }
+    let done = contents
+        .py()
+        .detach(|| new.iter().map(place::place).map(number).collect());
+    Ok(done)
+}
+
+/// Puts metadata on directories; gives 0 for each, or the errno that says why it could not.
+#[pyfunction]
+#[pyo3(signature = (directories, /))]
+fn dress_directories(py: Python<'_>, directories: Vec<(i32, Vec<u8>, Wanted)>) -> Vec<i32> {
+    let put = |(parent, name, wanted): (i32, Vec<u8>, Wanted)| {
+        number(place::dress_directory(parent, &name, &wanted.into()))
+    };
+    py.detach(|| directories.into_iter().map(put).collect())
+}
+
+/// Waits until a file system has all on its disk.
+#[pyfunction]
+#[pyo3(signature = (file, /))]
+fn sync_file_system(py: Python<'_>, file: i32) -> PyResult<()> {
+    py.detach(|| place::sync_file_system(file)).map_err(os_error)
+}
+
+fn number(result: Result<(), Errno>) -> i32 {
+    result.map_or_else(|errno| errno as i32, |()| 0)
 }
 
 fn as_object(py: Python<'_>, what: Option<Result<FileStat, Errno>>) -> PyResult<Bound<'_, PyAny>> {
