@@ -15,9 +15,9 @@ give, however crafted, is what the decoder takes in beyond that size before it s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import IntEnum
-from typing import Protocol
+from typing import IO, Protocol, cast
 
 import zstandard
 
@@ -25,6 +25,7 @@ from cas.errors import FormatError, LimitError
 
 FRAME_LIMIT = 32 * 2**20  # plain bytes
 WINDOW_LOG = 25
+FOREIGN_WINDOW_LOG = 27  # the most that zstd(1) takes without --long or --memory
 FAST_LEVEL = 3
 FAST_WINDOW_LOG = 23  # costs 0.2 % of the bytes at level 3, and is decoded a seventh faster
 SEGMENT_SIZE = 2**20  # plain bytes; a segment ends with the chunk that reaches it
@@ -194,3 +195,29 @@ def decompress_small(data: bytes, *, limit: int) -> bytes:
         )
     except zstandard.ZstdError as error:
         raise FormatError(f"compressed data cannot be read: {error}") from error
+
+
+class ZstdReader:
+    """The plain bytes of any zstd frames, one after another, whoever made them: not a store's.
+
+    `take` gives up to so many compressed bytes, nothing at their end; it is asked for `piece`.
+    """
+
+    def __init__(self, take: Callable[[int], bytes], piece: int) -> None:
+        decompressor = zstandard.ZstdDecompressor(max_window_size=2**FOREIGN_WINDOW_LOG)
+        source = cast("IO[bytes]", _Readable(take))  # all that is asked of it
+        self._reader = decompressor.stream_reader(source, read_size=piece, read_across_frames=True)
+
+    def read(self, size: int) -> bytes:
+        """Up to `size` bytes, nothing at the end; raises FormatError."""
+        try:
+            return self._reader.read1(size)  # no further than to a frame's end
+        except zstandard.ZstdError as error:
+            raise FormatError(f"a compressed stream cannot be read: {error}") from error
+
+
+class _Readable:
+    """As the library wants to have a source."""
+
+    def __init__(self, take: Callable[[int], bytes]) -> None:
+        self.read = take

@@ -128,7 +128,7 @@ class Maker:
             return [lambda b: b.skeleton(data)], data
         if kind <= 2 or number == 8:
             return self._file()
-        return self._codec(number + 1, self.rng.choice([Codec.DEFLATE, Codec.XZ]))
+        return self.codec(number + 1)
 
     def _file(self) -> tuple[list[Step], bytes]:
         if self.pool and self.rng.random() < 0.5:
@@ -136,6 +136,10 @@ class Maker:
         else:
             data = self.rng.randbytes(self.rng.randrange(self.biggest))
             self.pool.append(data)
+        return self.file(data)
+
+    def file(self, data: bytes) -> tuple[list[Step], bytes]:
+        """A contained file."""
         chunker = Chunker()
         for chunk in (*chunker.feed(data), *chunker.finish()):
             self.chunks[digest_of(chunk)] = bytes(chunk)
@@ -146,25 +150,31 @@ class Maker:
 
         return [content], data
 
-    def _codec(self, number: int, codec: Codec) -> tuple[list[Step], bytes]:
+    def codec(self, number: int) -> tuple[list[Step], bytes]:
+        """A level, and what its codec makes of it."""
         inner, plain = self.level(number)
-        if codec is Codec.DEFLATE:
-            params, (own, made) = b"xor", self._xor(number, plain)
+        if self.rng.random() < 0.5:
+            codec, params, (own, made) = Codec.DEFLATE, b"xor", self._xor(number, plain)
         else:
-            params, made = b"6", zlib.compress(plain, 6)
+            codec, params, made = Codec.XZ, b"6", zlib.compress(plain, 6)
             own = [lambda b: b.span(number, len(plain), b"")]
-        steps: list[Step] = [lambda b: b.begin(codec, params)]
+        begin: Step = lambda b: b.begin(codec, params)  # noqa: E731  # as all the others are
+        return [begin, *self.mixed(inner, own), lambda b: b.end(len(made))], made
+
+    def mixed(self, inner: list[Step], own: list[Step]) -> list[Step]:
+        """Both, each in its order."""
+        steps: list[Step] = []
         while inner or own:
             from_own = own and (not inner or self.rng.random() < 0.5)
             steps.append((own if from_own else inner).pop(0))
-        return [*steps, lambda b: b.end(len(made))], made
+        return steps
 
     def _xor(self, number: int, plain: bytes) -> tuple[list[Step], bytes]:
         steps: list[Step] = []
         made = b""
         while plain or self.rng.random() < 0.2:
             key = self.rng.randbytes(1)
-            taken, plain = self._cut(plain)
+            taken, plain = self.cut(plain)
             steps.append(partial(_span, number, len(taken), key))
             made += xored(taken, key)
             if self.rng.random() < 0.3:
@@ -173,7 +183,7 @@ class Maker:
                 made += between
         return steps, made
 
-    def _cut(self, plain: bytes) -> tuple[bytes, bytes]:
+    def cut(self, plain: bytes) -> tuple[bytes, bytes]:
         at = self.rng.randrange(len(plain) + 1)
         if len(plain) < 1000 or self.rng.random() < 0.2:
             at = len(plain)
