@@ -35,6 +35,7 @@ pub mod config;
 pub mod counter;
 pub mod dynamic;
 pub mod error;
+pub mod expert;
 pub mod extent;
 pub mod fallback;
 pub mod frequencies;

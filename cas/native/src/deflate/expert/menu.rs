@@ -1,0 +1,108 @@
+//! The encoders that are about, the likeliest first.
+
+use super::chain::{Rule, Sync};
+use super::links::Hash;
+use super::{Params, klauspost};
+
+/// The numbers of zlib's levels, which its kin have kept: good, lazy, nice, depth, insert.
+const LEVELS: [(usize, usize, usize, usize, usize); 9] = [
+    (4, 0, 8, 4, 4),
+    (4, 0, 16, 8, 5),
+    (4, 0, 32, 32, 6),
+    (4, 4, 16, 16, 258),
+    (8, 16, 32, 32, 258),
+    (8, 16, 128, 128, 258),
+    (8, 32, 128, 256, 258),
+    (32, 128, 258, 1024, 258),
+    (32, 258, 258, 4096, 258),
+];
+
+/// zlib at `level`, as GNU gzip and pigz have it too.
+#[must_use]
+pub fn zlib(level: usize) -> Rule {
+    let (good, lazy, nice, depth, insert) = LEVELS[level - 1];
+    Rule {
+        hash: Hash::Three,
+        hash_bits: 15,
+        depth,
+        good,
+        nice,
+        lazy,
+        insert,
+        min: 3,
+        near: if lazy == 0 { 32768 } else { 4096 },
+        reach: 32768 - 262,
+        shortest: 3,
+        sync: Sync::Keep,
+    }
+}
+
+/// Go's compress/flate at `level`, 2 or more.
+#[must_use]
+pub fn go(level: usize) -> Rule {
+    let base = zlib(level);
+    Rule {
+        hash: Hash::Go,
+        hash_bits: 17,
+        good: 0,
+        min: 4,
+        near: 4096,
+        reach: 32768,
+        shortest: 4,
+        ..base
+    }
+}
+
+fn chromium(level: usize) -> Rule {
+    Rule {
+        hash: Hash::Portable,
+        ..zlib(level)
+    }
+}
+
+/// Every encoder worth a try.
+#[must_use]
+pub fn menu() -> Vec<Params> {
+    let kept = |rule| Params::Chain(rule);
+    let with = |level, sync| Params::Chain(Rule { sync, ..zlib(level) });
+    let mut menu = klauspost_menu();
+    menu.extend([6, 9].map(zlib).map(kept));
+    menu.extend([6, 9].map(chromium).map(kept));
+    menu.extend([6, 9].map(go).map(kept));
+    menu.extend([1, 5, 8, 7, 4, 3, 2].map(zlib).map(kept));
+    menu.extend([1, 2, 3].map(|level| with(level, Sync::Prime)));
+    menu.extend([6, 9, 1, 5, 8, 7, 4, 3, 2].map(|level| with(level, Sync::Forget)));
+    menu.extend([5, 8, 7, 4, 3, 2].map(go).map(kept));
+    menu.extend([1, 5, 8, 7, 4, 3, 2].map(chromium).map(kept));
+    menu.extend([6, 9].map(|level| {
+        Params::Chain(Rule {
+            hash: Hash::Crc,
+            ..zlib(level)
+        })
+    }));
+    menu
+}
+
+fn klauspost_menu() -> Vec<Params> {
+    let rule = |shift, pieces| Params::Klauspost(klauspost::Rule { shift, pieces });
+    vec![rule(2, true), rule(2, false), rule(0, true), rule(0, false)]
+}
+
+/// What `params` may be in detail, once it is known to be the nearest of the menu: other sizes of zlib's
+/// tables, its smaller windows, and what else changes little. `furthest` is the longest distance seen.
+#[must_use]
+pub fn variants(params: &Params, furthest: usize) -> Vec<Params> {
+    let Params::Chain(rule) = params else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    if rule.hash == Hash::Three {
+        all.extend([14, 13, 12, 11, 10, 9, 8, 16].map(|hash_bits| Rule { hash_bits, ..*rule }));
+        all.push(Rule { shortest: 6, ..*rule });
+        let windows = (9..15)
+            .map(|bits| (1 << bits) - 262)
+            .filter(|&reach| furthest <= reach);
+        all.extend(windows.map(|reach| Rule { reach, ..*rule }));
+    }
+    all.into_iter().map(Params::Chain).collect()
+}

@@ -1,0 +1,109 @@
+//! Experts: the ways in which known encoders choose tokens, each as a pure predictor.
+//!
+//! An expert is told what was really there after each of its foretellings, and goes on from that, so it may
+//! be used for an encoder that is only like the one it knows: it is wrong more often.
+
+mod bytes;
+mod chain;
+mod klauspost;
+mod links;
+mod menu;
+mod params;
+mod plan;
+mod score;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use super::Token;
+use chain::Chain;
+use klauspost::Level5;
+pub use menu::{menu, variants};
+pub use params::Params;
+use plan::Planned;
+pub use score::{Score, score};
+
+/// Foretells the tokens of one encoder from the plain bytes and what it has seen.
+///
+/// `data` is the history (at most 32 KiB) and all plain bytes of a span; positions are indices into it. The
+/// same calls give the same answers everywhere. No call panics or takes long, whatever tokens it is given,
+/// as long as they are legal.
+pub trait Expert {
+    /// A deflate block, or the part of one that lies in the span, begins at `pos`, and its plain bytes end
+    /// at `end`. `sync`: an empty stored block came just before it. Blocks without plain bytes are told too.
+    fn block(&mut self, data: &[u8], pos: usize, end: usize, sync: bool);
+
+    /// The next token that the encoder would write at `pos`. Always legal: it stays inside the block and
+    /// stands for the bytes that are there. To be asked once for every token.
+    fn predict(&mut self, data: &[u8], pos: usize) -> Token;
+
+    /// What was really there, as foretold or not. To be told for every token after it was asked for.
+    fn accept(&mut self, data: &[u8], pos: usize, token: Token);
+
+    /// The plain bytes from `pos` to `end`, some at least, came in a stored block.
+    fn stored(&mut self, data: &[u8], pos: usize, end: usize) {
+        self.block(data, pos, end, false);
+        parse(self, data, pos, end);
+    }
+}
+
+/// Lets an expert have its own way from `pos` to the end of its block.
+fn parse<E: Expert + ?Sized>(expert: &mut E, data: &[u8], mut pos: usize, end: usize) {
+    while pos < end {
+        let token = expert.predict(data, pos);
+        expert.accept(data, pos, token);
+        pos += token.len();
+    }
+}
+
+/// Any of the experts.
+pub enum AnyExpert {
+    Chain(Chain),
+    Level5(Planned<Level5>),
+}
+
+macro_rules! each {
+    ($any:ident, $expert:ident, $call:expr) => {
+        match $any {
+            Self::Chain($expert) => $call,
+            Self::Level5($expert) => $call,
+        }
+    };
+}
+
+impl AnyExpert {
+    /// At `start` of `data`, having seen the history before.
+    #[must_use]
+    pub fn new(params: &Params, data: &[u8], start: usize) -> Self {
+        match params {
+            Params::Chain(rule) => Self::Chain(Chain::new(rule, data, start)),
+            Params::Klauspost(rule) => Self::Level5(Planned::new(Level5::new(rule), start)),
+        }
+    }
+}
+
+impl Expert for AnyExpert {
+    fn block(&mut self, data: &[u8], pos: usize, end: usize, sync: bool) {
+        each!(self, expert, expert.block(data, pos, end, sync));
+    }
+
+    #[inline]
+    fn predict(&mut self, data: &[u8], pos: usize) -> Token {
+        each!(self, expert, expert.predict(data, pos))
+    }
+
+    #[inline]
+    fn accept(&mut self, data: &[u8], pos: usize, token: Token) {
+        each!(self, expert, expert.accept(data, pos, token));
+    }
+
+    fn stored(&mut self, data: &[u8], pos: usize, end: usize) {
+        each!(self, expert, expert.stored(data, pos, end));
+    }
+}
+
+impl std::fmt::Debug for AnyExpert {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AnyExpert")
+    }
+}

@@ -1,0 +1,182 @@
+//! Every expert on data of all kinds, told tokens that no encoder would write.
+
+use super::{AnyExpert, Expert, Params, menu};
+use crate::deflate::{Token, WINDOW};
+
+/// A small generator of numbers, the same everywhere.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 20) as usize % sides
+    }
+
+    /// A number of any size below that of `bits`.
+    fn power(&mut self, bits: usize) -> usize {
+        let sides = 1 << self.roll(bits);
+        self.roll(sides)
+    }
+}
+
+/// Bytes with matches near and far, long runs, and noise.
+fn mixture(dice: &mut Dice, size: usize) -> Vec<u8> {
+    let mut data = vec![0; 1];
+    while data.len() < size {
+        let len = 1 + dice.roll(40);
+        match dice.roll(12) {
+            0 => (0..len).for_each(|_| data.push(dice.roll(256) as u8)),
+            1 => data.extend(std::iter::repeat_n(dice.roll(3) as u8, len * 20)),
+            2..5 => (0..len).for_each(|_| data.push(dice.roll(4) as u8)),
+            _ => {
+                let from = data.len() - 1 - dice.roll(data.len().min(35_000));
+                (from..from + len).for_each(|at| data.push(data[at]));
+            }
+        }
+    }
+    data.truncate(size);
+    data
+}
+
+fn is_legal(data: &[u8], pos: usize, end: usize, token: Token) -> bool {
+    let (len, dist) = (token.len(), token.dist());
+    pos + len <= end
+        && (token.is_literal()
+            || (3..=258).contains(&len)
+                && (1..=WINDOW.min(pos)).contains(&dist)
+                && (pos..pos + len).all(|at| data[at] == data[at - dist]))
+}
+
+/// A literal, or some match that there is at `pos`.
+fn any_token(dice: &mut Dice, data: &[u8], pos: usize, end: usize) -> Token {
+    let dist = 1 + dice.power(16);
+    if dist > pos || dist > WINDOW {
+        return Token::LITERAL;
+    }
+    let most = (258.min(end - pos)).min(1 + dice.roll(400));
+    let len = (0..most)
+        .take_while(|at| data[pos + at] == data[pos + at - dist])
+        .count();
+    if len < 3 {
+        Token::LITERAL
+    } else {
+        Token::matched(len, dist)
+    }
+}
+
+/// Goes through `data` in blocks and stored blocks of any size. In `surprises` of 16 tokens, what it is told
+/// is not what it said.
+fn follow(params: &Params, data: &[u8], start: usize, surprises: usize, dice: &mut Dice) -> Vec<Token> {
+    let mut expert = AnyExpert::new(params, data, start);
+    let mut told = Vec::new();
+    let mut pos = start;
+    while pos < data.len() {
+        let end = data.len().min(pos + dice.power(18));
+        if end > pos && dice.roll(8) == 0 {
+            expert.stored(data, pos, end);
+            pos = end;
+            continue;
+        }
+        expert.block(data, pos, end, dice.roll(4) == 0);
+        while pos < end {
+            let guess = expert.predict(data, pos);
+            assert!(
+                is_legal(data, pos, end, guess),
+                "{params:?} at {pos} of {end}: {guess:?}"
+            );
+            let other = dice.roll(16) < surprises;
+            let token = if other {
+                any_token(dice, data, pos, end)
+            } else {
+                guess
+            };
+            told.push(guess);
+            expert.accept(data, pos, token);
+            pos += token.len();
+        }
+    }
+    told
+}
+
+#[test]
+fn foretellings_are_legal_whatever_is_told() {
+    let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
+    for params in menu() {
+        for surprises in [0, 2, 16] {
+            let data = mixture(&mut dice, 40_000);
+            let start = dice.roll(10_000);
+            follow(&params, &data, start, surprises, &mut dice);
+        }
+    }
+}
+
+#[test]
+fn the_same_calls_give_the_same_answers() {
+    let data = mixture(&mut Dice(1), 20_000);
+    for params in menu() {
+        let run = || follow(&params, &data, 1000, 2, &mut Dice(2));
+        assert_eq!(run(), run(), "{params:?}");
+    }
+}
+
+/// A run of one byte, told in the ways that make experts look furthest. What is tested is that it ends.
+#[test]
+fn long_runs_take_no_long_time() {
+    let data = vec![0; 30_000];
+    for params in menu() {
+        for token in [Token::LITERAL, Token::matched(3, 1), Token::matched(258, 1)] {
+            let mut expert = AnyExpert::new(&params, &data, 1);
+            expert.block(&data, 1, data.len(), false);
+            let mut pos = 1;
+            while pos + token.len() <= data.len() {
+                expert.predict(&data, pos);
+                expert.accept(&data, pos, token);
+                pos += token.len();
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_foretold_past_the_smallest_data() {
+    for params in menu() {
+        for size in 0..20 {
+            let data = vec![7; size];
+            for start in 0..=size {
+                let tokens = follow(&params, &data, start, 0, &mut Dice(3));
+                assert!(tokens.len() <= size - start);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_written_is_read_again_and_nothing_else_is() {
+    for params in menu() {
+        let mut bytes = Vec::new();
+        params.write(&mut bytes);
+        for cut in 0..bytes.len() {
+            assert!(Params::read(&mut &bytes[..cut]).is_err());
+        }
+        for at in 0..bytes.len() {
+            for byte in [0, 1, 2, 4, 64, 127, 128, 255] {
+                let mut changed = bytes.clone();
+                changed[at] = byte;
+                changed.push(1);
+                let mut rest = &changed[..];
+                if let Ok(read) = Params::read(&mut rest) {
+                    let mut again = Vec::new();
+                    read.write(&mut again);
+                    assert_eq!(changed[..changed.len() - rest.len()], again);
+                    let _ = AnyExpert::new(&read, &[0; 300], 290);
+                }
+            }
+        }
+        bytes.push(9);
+        let mut rest = &bytes[..];
+        assert_eq!(Ok(params), Params::read(&mut rest));
+        assert_eq!([9], rest);
+    }
+}
