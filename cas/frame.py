@@ -15,7 +15,7 @@ give, however crafted, is what the decoder takes in beyond that size before it s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from typing import IO, Protocol, cast
 
@@ -50,23 +50,36 @@ class Codec(IntEnum):
 
 
 class FrameEncoder:
-    """Compresses one frame, segment by segment. `level` is zstd's, 1 to 22."""
+    """Compresses one frame, segment by segment. `level` is zstd's, 1 to 22. The frame had better
+    end when it holds `limit` plain bytes."""
 
-    def __init__(self, level: int) -> None:
-        # Without long-distance matching: it took a third of the speed at level 3 for 1.5 % of
-        # the bytes, and gained nothing at level 9 and above, whose own tables reach far enough.
-        window = FAST_WINDOW_LOG if level <= FAST_LEVEL else WINDOW_LOG
-        parameters = zstandard.ZstdCompressionParameters.from_level(level, window_log=window)
-        self._stream = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    def __init__(self, level: int, old: FrameEncoder | None = None) -> None:
+        """Takes over the memory of `old`, which must not be used any more, if it had that level."""
+        self._level = level
+        self._compressor: zstandard.ZstdCompressor = (
+            _compressor(level) if old is None or old._level != level else old._compressor
+        )
+        self._stream = self._compressor.compressobj()
         self.plain_size = 0
+        # Past its window the fastest level looks round the window's end, at a tenth of its speed,
+        # and finds nothing more for it; the others do.
+        self.limit = 2**FAST_WINDOW_LOG if level == 1 else FRAME_LIMIT
 
-    def segment(self, plain: list[bytes], *, last: bool) -> bytes:
+    def segment(self, plain: Sequence[bytes | memoryview], *, last: bool) -> bytes:
         """The payload of the next segment, holding `plain` end to end; `last` ends the frame."""
         # Joined, since each step of zstd lets the GIL go and may have to wait to get it again.
         data = b"".join(plain)
         mode = zstandard.COMPRESSOBJ_FLUSH_FINISH if last else zstandard.COMPRESSOBJ_FLUSH_BLOCK
         self.plain_size += len(data)
         return self._stream.compress(data) + self._stream.flush(mode)
+
+
+def _compressor(level: int) -> zstandard.ZstdCompressor:
+    # Without long-distance matching: it took a third of the speed at level 3 for 1.5 % of the
+    # bytes, and gained nothing at level 9 and above, whose own tables reach far enough.
+    window = FAST_WINDOW_LOG if level <= FAST_LEVEL else WINDOW_LOG
+    parameters = zstandard.ZstdCompressionParameters.from_level(level, window_log=window)
+    return zstandard.ZstdCompressor(compression_params=parameters)
 
 
 class FrameDecoder:

@@ -15,18 +15,13 @@ from dataclasses import dataclass, field, replace
 from cas.agent.outbox import Outbox
 from cas.agent.read import Found
 from cas.agent.read import Missed as Lost
-from cas.frame import (
-    FRAME_LIMIT,
-    SEGMENT_SIZE,
-    Codec,
-    FrameEncoder,
-    Sampler,
-)
+from cas.frame import SEGMENT_SIZE, Codec, FrameEncoder, Sampler
 from cas.messages import Missed
 from cas.segment import SegmentHead, encode_segment
 
 MISSES_AT_ONCE = 1000
 MISS_SIZE = 32  # bytes of one on the wire, about
+SAMPLE_EVERY = 256 * 1024  # bytes, as long as they compress: what does not costs little there
 JOB_CHUNKS = 1024  # of one job: small enough to be shared out, large enough to fill frames
 
 
@@ -77,11 +72,11 @@ class Jobs:
 class _Growing:
     """A segment that is being gathered."""
 
-    chunks: list[bytes] = field(default_factory=list)
+    chunks: list[bytes | memoryview] = field(default_factory=list)
     size: int = 0
     runs: list[tuple[int, int, int, int]] = field(default_factory=list)
 
-    def add(self, job: Job, index: int, data: bytes) -> None:
+    def add(self, job: Job, index: int, data: bytes | memoryview) -> None:
         self.chunks.append(data)
         self.size += len(data)
         if self.runs:
@@ -122,8 +117,10 @@ class Producer:
         self._number = number
         self.level = level
         self._sampler = Sampler()
+        self._unsampled = 0  # bytes that may still be taken to compress
         self._growing = {Codec.ZSTD: _Growing(), Codec.PLAIN: _Growing()}
         self._encoder: FrameEncoder | None = None
+        self._spent: FrameEncoder | None = None
         self._frame = 0
         self._segments = 0
         self._frame_size = 0
@@ -146,7 +143,7 @@ class Producer:
             if isinstance(result, Lost):
                 misses.append((result.index, result.reason[:200]))
                 continue
-            codec = Codec.ZSTD if self._sampler.is_compressible(result.data) else Codec.PLAIN
+            codec = self._codec(result.data)
             growing = self._growing[codec]
             growing.add(job, result.index, result.data)
             if growing.size >= SEGMENT_SIZE:
@@ -154,6 +151,14 @@ class Producer:
         for at in range(0, len(misses), MISSES_AT_ONCE):
             some = tuple(misses[at : at + MISSES_AT_ONCE])
             self._outbox.put_message(Missed(job.scan, job.page, some), MISS_SIZE * len(some))
+
+    def _codec(self, data: bytes | memoryview) -> Codec:
+        self._unsampled -= len(data)
+        if self._unsampled < 0:
+            if not self._sampler.is_compressible(data):
+                return Codec.PLAIN
+            self._unsampled = SAMPLE_EVERY
+        return Codec.ZSTD
 
     def _flush(self) -> None:
         for codec in Codec:
@@ -163,10 +168,10 @@ class Producer:
     def _emit(self, codec: Codec) -> None:
         growing, self._growing[codec] = self._growing[codec], _Growing()
         if self._encoder is None:
-            self._encoder = FrameEncoder(self.level)
+            self._encoder = FrameEncoder(self.level, self._spent)
             self._frame, self._segments, self._frame_size = self._number(), 0, 0
         self._frame_size += growing.size
-        last = self._frame_size + 2 * SEGMENT_SIZE > FRAME_LIMIT
+        last = self._frame_size + 2 * SEGMENT_SIZE > self._encoder.limit
         if codec is Codec.ZSTD:
             payload = self._encoder.segment(growing.chunks, last=last)
         else:
@@ -175,4 +180,4 @@ class Producer:
         self._outbox.put_segment((self._frame, self._segments), encode_segment(head, payload))
         self._segments += 1
         if last:
-            self._encoder = None
+            self._encoder, self._spent = None, self._encoder

@@ -19,7 +19,9 @@ from cas.hashing import digests_of
 from cas.ids import Digest, digest_of
 from cas.recipe import Copy, Recipe, decode_recipe
 
-READ_SIZE = 4 * 2**20  # bytes read at once where wanted chunks lie side by side, or one chunk
+# Bytes read at once where wanted chunks lie side by side, or one chunk. All of them stay in memory
+# as long as one of the chunks does.
+READ_SIZE = 2**20
 
 RECIPES_DECODED = 2
 
@@ -31,7 +33,7 @@ class Found:
     """The chunk at `index` of the page's chunk space, hashed and found right."""
 
     index: int
-    data: bytes
+    data: bytes | memoryview
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +193,9 @@ def _read_run(fd: int, run: list[_Place]) -> Iterator[Result]:
     lengths = [place.length for place in run]
     # A file that has become shorter lacks the last of them, or a part.
     digests = digests_of(data, lengths) if len(data) == size else None
-    at = 0
+    view, at = memoryview(data), 0
     for number, place in enumerate(run):
-        chunk = data[at : at + place.length]
+        chunk = view[at : at + place.length]
         at += place.length
         if place.id == (digest_of(chunk) if digests is None else digests[number]):
             yield Found(place.index, chunk)

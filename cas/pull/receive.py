@@ -33,9 +33,17 @@ SegmentKey = tuple[int, int]
 
 @dataclass(slots=True)
 class _Partial:
-    data: bytearray
-    offsets: set[int] = field(default_factory=set)
+    total: int
+    pieces: dict[int, bytes] = field(default_factory=dict)  # by offset
     have: int = 0
+
+    def whole(self) -> bytes:
+        at = 0
+        for offset in sorted(self.pieces):
+            if offset != at:
+                raise PeerError("the pieces of a segment overlap")
+            at += len(self.pieces[offset])
+        return b"".join([self.pieces[offset] for offset in sorted(self.pieces)])
 
 
 class Assembler:
@@ -53,20 +61,19 @@ class Assembler:
             self._size += piece.total
             if self._size > ASSEMBLING_LIMIT or len(self._partial) >= PARTIAL_LIMIT:
                 raise LimitError("the agent began too many segments at once")
-            partial = self._partial[key] = _Partial(bytearray(piece.total))
-        if piece.total != len(partial.data):
+            partial = self._partial[key] = _Partial(piece.total)
+        if piece.total != partial.total:
             raise PeerError("two pieces of one segment differ in its size")
-        if piece.offset not in partial.offsets:
-            if len(partial.offsets) >= PIECES_LIMIT:
+        if piece.offset not in partial.pieces:
+            if len(partial.pieces) >= PIECES_LIMIT:
                 raise LimitError("the agent sent a segment in too many pieces")
-            partial.offsets.add(piece.offset)
+            partial.pieces[piece.offset] = piece.data
             partial.have += len(piece.data)
-            partial.data[piece.offset : piece.offset + len(piece.data)] = piece.data
-        if partial.have < len(partial.data):
+        if partial.have < partial.total:
             return None
         del self._partial[key]
         self._size -= piece.total
-        return bytes(partial.data)
+        return partial.whole()
 
 
 @dataclass(slots=True)
@@ -74,7 +81,7 @@ class _Frame:
     """A frame that is coming in: its number in the store, the segment due next."""
 
     stored_as: int
-    decoder: FrameDecoder = field(default_factory=FrameDecoder)
+    decoder: FrameDecoder
     due: int = 0
     early: dict[int, bytes] = field(default_factory=dict)
 
@@ -106,6 +113,7 @@ class Receiver:
         self._frames: dict[int, _Frame] = {}
         self._ended: set[int] = set()
         self._early_size = 0
+        self._spent: FrameDecoder | None = None
         self.again = 0  # bytes of segments that came although they had come before
 
     def store(self, key: SegmentKey, data: bytes, awaiting: Awaiting) -> list[StoredSegment]:
@@ -137,7 +145,8 @@ class Receiver:
     def _begin(self, number: int) -> _Frame:
         if len(self._frames) >= FRAMES_LIMIT:
             raise LimitError("the agent began too many frames at once")
-        frame = self._frames[number] = _Frame(self._writer.begin_frame())
+        frame = self._frames[number] = _Frame(self._writer.begin_frame(), FrameDecoder(self._spent))
+        self._spent = None
         return frame
 
     def _store(
@@ -170,6 +179,7 @@ class Receiver:
             self._writer.end_frame(frame.stored_as)
             del self._frames[key[0]]
             self._ended.add(key[0])
+            self._spent = frame.decoder
         return StoredSegment(key, head.plain_size, len(payload))
 
 

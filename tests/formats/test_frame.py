@@ -54,6 +54,19 @@ def test_a_view_of_a_buffer_is_decoded_and_let_go() -> None:
     buffer.clear()  # would raise while anything looks at it
 
 
+@pytest.mark.parametrize("level", [1, 3, 9])
+@pytest.mark.parametrize("ended", [True, False])
+def test_memory_taken_over_holds_nothing_of_the_frame_before(level: int, ended: bool) -> None:
+    old = FrameEncoder(level)
+    old.segment([noise(MIB)], last=ended)
+    plain = text(100_000) + noise(MIB)
+    again = FrameEncoder(level, old).segment([plain], last=True)
+    assert FrameEncoder(level).segment([plain], last=True) == again
+    assert FrameEncoder(12).segment([plain], last=True) == FrameEncoder(12, old).segment(
+        [plain], last=True
+    )
+
+
 def test_history_of_the_frame_helps() -> None:
     """Two segments with much in common: the second costs little after the first, much alone."""
     first, second = noise(MIB), noise(MIB)[::-1][:1000] + noise(MIB)
