@@ -4,8 +4,8 @@ Columns put like beside like: paths share prefixes, owners repeat, times lie clo
 the digests, which nothing compresses, are one run. A page's id is the SHA-256 of its encoded form,
 so unchanged pages are the same objects from snapshot to snapshot and need not be sent again.
 
-Where a page ends depends on the path of its last entry alone (`Paginator`), so a change in one
-place moves no other boundary.
+Where a page ends depends on the path and size of its last entry alone (`Paginator`), so a change in
+one place moves no other boundary.
 
 The *chunk space* of a page is the concatenation of the chunk lists of its entries' contents, in
 entry order; the far end is asked for chunks by their index in it.
@@ -48,6 +48,7 @@ PAGE_LIMIT = 8 * 2**20  # bytes, encoded; also of all its paths written out
 ENTRIES_LIMIT = 4096
 ENTRIES_LEAST = 64
 CUT_MASK = 0x3FF  # one path in 1024 ends a page
+CONTENT_CUT = 64 * 2**20  # bytes; one page for each, about: fetching them need not wait for long
 BYTES_SOON = 512 * 1024  # a page of about this size ends whatever the path
 CHUNKS_LIMIT = 2**32 - 1
 PARTS_LIMIT = 2**16
@@ -79,10 +80,15 @@ class Paginator:
         if entry.xattrs or entry.target or entry.content:
             self._size += _bulk(entry)
         full = self._count >= ENTRIES_LIMIT or self._size >= BYTES_SOON
-        if full or (self._count >= ENTRIES_LEAST and zlib.crc32(entry.path) & CUT_MASK == CUT_MASK):
+        if full or self._cuts(zlib.crc32(entry.path), entry.size):
             self._count = self._size = 0
             return True
         return False
+
+    def _cuts(self, crc: int, size: int) -> bool:
+        """Whether the entry itself asks for an end: by chance, the more content the likelier."""
+        by_path = crc & CUT_MASK == CUT_MASK
+        return (by_path and self._count >= ENTRIES_LEAST) or crc < size * 2**32 // CONTENT_CUT
 
 
 def _bulk(entry: Entry) -> int:

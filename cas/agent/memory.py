@@ -34,7 +34,7 @@ WRITE_SIZE = 16 * 2**20  # bytes that wait at most
 
 # Names what a kept file or page depends on besides its identity: another chunker or another form
 # of these values, and what was kept is as good as gone.
-FORMAT = "2"
+FORMAT = "3"
 _TAG = digest_of(f"{IDENTITY} {FORMAT}".encode())[:8]
 
 

@@ -17,13 +17,13 @@ from tests.agent.trees import Scanned, name_of, scan
 
 
 class Tree:
-    """A scanned directory of one page, to be read from again."""
+    """A scanned directory, to be read from again as if it were one page."""
 
     def __init__(self, top: Path) -> None:
         self.top = top
         self.guard = RootGuard([os.fsencode(top)])
         self.done: Scanned = scan(top, guard=self.guard)
-        [self.page] = self.done.pages
+        self.chunk_count = sum(page.chunks for page in self.done.pages)
         self.asked = 0
 
     def read(self, wanted: Sequence[int]) -> list[Found | Missed]:
@@ -63,10 +63,10 @@ def tree(tmp_path: Path) -> Tree:
 
 
 def test_all_chunks_come_in_order_and_are_right(tree: Tree) -> None:
-    results = tree.read(range(tree.page.chunks))
+    results = tree.read(range(tree.chunk_count))
     ids = [digest_of(result.data) for result in results if isinstance(result, Found)]
     assert tree.chunks() == ids
-    assert list(range(tree.page.chunks)) == [result.index for result in results]
+    assert list(range(tree.chunk_count)) == [result.index for result in results]
 
 
 def test_any_choice_of_chunks_comes(tree: Tree) -> None:
@@ -91,7 +91,7 @@ def test_only_recipes_of_wanted_files_are_asked_for(tree: Tree) -> None:
 
 def test_a_chunk_that_the_page_does_not_have_is_refused(tree: Tree) -> None:
     with pytest.raises(SourceError, match="is wanted of a page"):
-        tree.read([0, tree.page.chunks])
+        tree.read([0, tree.chunk_count])
 
 
 def outcome(results: list[Found | Missed]) -> list[int]:
@@ -102,15 +102,15 @@ def test_changed_bytes_are_missed_and_the_others_come(tree: Tree) -> None:
     with (tree.top / "b").open("r+b") as file:
         file.seek(10 * MAX_SIZE)
         file.write(bytes([file.read(1)[0] ^ 1]))
-    results = tree.read(range(tree.page.chunks))
+    results = tree.read(range(tree.chunk_count))
     [missed] = [result for result in results if isinstance(result, Missed)]
     assert CHANGED == missed.reason
-    assert tree.page.chunks - 1 == len(results) - 1
+    assert tree.chunk_count - 1 == len(results) - 1
 
 
 def test_a_file_cut_short_gives_what_is_left_of_it(tree: Tree) -> None:
     os.truncate(tree.top / "b", READ_SIZE - 1)
-    results = tree.read(range(1, tree.page.chunks))
+    results = tree.read(range(1, tree.chunk_count))
     missed = outcome(results)
     assert missed
     assert list(range(missed[0], missed[-1] + 1)) == missed
@@ -138,7 +138,7 @@ def replace_by_directory(path: Path) -> None:
 def test_what_is_no_file_any_more_is_missed(tree: Tree, change: object) -> None:
     assert callable(change)
     change(tree.top / "a/small")
-    results = tree.read(range(tree.page.chunks))
+    results = tree.read(range(tree.chunk_count))
     assert [0] == outcome(results)
     assert "cannot be read any more" in results[0].reason  # type: ignore[union-attr]  # see above
 
@@ -146,12 +146,12 @@ def test_what_is_no_file_any_more_is_missed(tree: Tree, change: object) -> None:
 def test_a_directory_that_has_become_a_link_is_not_followed(tree: Tree) -> None:
     (tree.top / "a").rename(tree.top / "moved")
     (tree.top / "a").symlink_to("moved")
-    assert [0] == outcome(tree.read(range(tree.page.chunks)))
+    assert [0] == outcome(tree.read(range(tree.chunk_count)))
 
 
 def test_a_directory_that_has_gone_is_missed(tree: Tree) -> None:
     shutil.rmtree(tree.top / "a")
-    assert [0] == outcome(tree.read(range(tree.page.chunks)))
+    assert [0] == outcome(tree.read(range(tree.chunk_count)))
 
 
 def test_neighbours_are_read_together(tree: Tree, tmp_path: Path) -> None:
@@ -163,14 +163,14 @@ def test_neighbours_are_read_together(tree: Tree, tmp_path: Path) -> None:
     def calls() -> int:
         return int(dict(line.split(": ") for line in io.read_text().splitlines())["syscr"])
 
-    chunks = tree.page.chunks
+    chunks = tree.chunk_count
     before = calls()
     idle = calls() - before
     before = calls()
     tree.read(range(chunks))
     used = calls() - before - idle
     assert chunks > 60
-    assert used <= 12
+    assert used <= 6 * 2**20 // READ_SIZE + 10
 
 
 def test_entries_behind_a_linked_root_are_found(tmp_path: Path) -> None:

@@ -127,6 +127,7 @@ def test_numbers_said_elsewhere() -> None:
     assert f"at least {page.ENTRIES_LEAST} entries" in section(3)
     assert f"reached {page.BYTES_SOON // 1024} KiB" in section(3)
     assert 2**10 - 1 == page.CUT_MASK
+    assert f"size over {page.CONTENT_CUT // 2**20} MiB" in section(3)
     assert f"reached {pack.PACK_TARGET // 2**20} MiB" in section(5)
     assert f"below {frame.SAMPLE_RATIO * 100:.0f} %" in section(6)
     for number in (chunker.MIN_SIZE, chunker.AVERAGE_SIZE, chunker.MAX_SIZE):

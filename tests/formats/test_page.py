@@ -14,6 +14,7 @@ from cas.errors import FormatError, LimitError
 from cas.ids import digest_of
 from cas.page import (
     BYTES_SOON,
+    CONTENT_CUT,
     ENTRIES_LEAST,
     ENTRIES_LIMIT,
     PAGE_LIMIT,
@@ -61,6 +62,15 @@ def test_pages_are_of_a_useful_size() -> None:
     assert all(ENTRIES_LEAST <= len(page) <= ENTRIES_LIMIT for page in pages[:-1])
     assert 300 < 30_000 / len(pages) < 3000
     assert all(page == decode_page(encode_page(page)) for page in pages)
+
+
+def test_much_content_makes_small_pages() -> None:
+    tree = [replace(entry, content=Content(2**20, digest_of(entry.path), 20), size=2**20)
+            for entry in _tree(10_000)]  # fmt: skip
+    pages = _pages(tree)
+    assert CONTENT_CUT / 2 < 10_000 * 2**20 / len(pages) < CONTENT_CUT * 2
+    huge = [replace(entry, size=CONTENT_CUT) for entry in tree[:100]]
+    assert [1] * 100 == [*map(len, _pages(huge))]
 
 
 @pytest.mark.parametrize("change", ["insert", "delete", "touch"])
