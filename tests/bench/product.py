@@ -19,11 +19,11 @@ CAS = (sys.executable, str(Path(__file__).resolve().parents[2] / "cli" / "__main
 @dataclass(frozen=True, slots=True)
 class Cas:
     """`tiers` are directories or files of this machine by name, read through an agent that is a
-    child process; `level` is zstd's."""
+    child process; `level` is zstd's, by default what cas itself takes for this machine."""
 
     home: Path
     tiers: Mapping[str, Path]
-    level: int = 3
+    level: int | None = None
 
     @property
     def store(self) -> Path:
@@ -37,8 +37,10 @@ class Cas:
         agent = json.dumps(" ".join([*wrapped(self.home / "agent.json"), *CAS, "serve"]))
         lines = [
             f"store = {json.dumps(str(self.store))}",
-            f"[source.here]\nagent = {agent}\nlevel = {self.level}",
+            f"[source.here]\nagent = {agent}",
         ]
+        if self.level is not None:
+            lines.append(f"level = {self.level}")
         for name, path in self.tiers.items():
             paths = json.dumps([str(path)])
             lines.append(f'[[tier]]\nname = "{name}"\nsource = "here"\npaths = {paths}')
