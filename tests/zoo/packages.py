@@ -40,7 +40,8 @@ SOURCES["large"] = (
     ("git", "*.orig.tar.xz"),
     ("coreutils", "*.orig.tar.xz"),
     ("ncurses", "*.orig.tar.gz"),
-    ("rsync", "*.orig.tar.gz"),
+    ("bmake", "*.orig.tar.gz"),
+    ("lz4", "*.orig.tar.gz"),
     ("tmux", "*.orig.tar.gz"),
     ("git", "*.debian.tar.xz"),
     ("pv", "*.orig.tar.bz2"),
@@ -67,12 +68,11 @@ def _wheel(wanted: str) -> Job:
 
     @job(name)
     def make(shop: Workshop) -> Iterator[Made]:
-        folder = shop.cache / "wheels"
-        pattern = wanted.replace("==", "-") + "-*.whl"
-        if not list(folder.glob(pattern)):
+        folder = shop.cache / "wheels" / wanted
+        if not list(folder.glob("*.whl")):
             words = ("download", "-q", "--no-deps", "--only-binary", ":all:", "-d", folder)
             run([*shop.get(Program("pip")).command, *words, *PLATFORM, wanted])
-        yield _published(shop, name, next(folder.glob(pattern)), "zip", f"pip download {wanted}")
+        yield _published(shop, name, _only(folder, "*.whl"), "zip", f"pip download {wanted}")
 
     return make
 
@@ -87,7 +87,7 @@ def _npm(wanted: str) -> Job:
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
             run([*shop.get(Program("npm")).command, "pack", "--silent", wanted], cwd=folder)
-        yield _published(shop, name, path, "gzip", f"npm pack {wanted}")
+        yield _published(shop, name, _only(folder, path.name), "gzip", f"npm pack {wanted}")
 
     return make
 
@@ -111,7 +111,7 @@ def _crate(wanted: str) -> Job:
         if not list(home.glob(pattern)):
             words = (*shop.get(Program("cargo")).command, "fetch", "--quiet")
             run(words, cwd=folder, env={"CARGO_HOME": str(home)})
-        yield _published(shop, name, next(home.glob(pattern)), "gzip", f"cargo fetch {wanted}")
+        yield _published(shop, name, _only(home, pattern), "gzip", f"cargo fetch {wanted}")
 
     return make
 
@@ -155,9 +155,14 @@ def _repacked(kind: str) -> Job:
     return make
 
 
+def _only(folder: Path, pattern: str) -> Path:
+    found = list(folder.glob(pattern))
+    if len(found) != 1:
+        raise Unavailable(f"{len(found)} files came that are like {pattern}")
+    return found[0]
+
+
 def _published(shop: Workshop, name: str, path: Path, container: str, command: str) -> Made:
     copy = shop.bench / name
-    if not path.exists():
-        raise Unavailable(f"{path.name} did not come")
     shutil.copy(path, copy)
     return Made(name, copy, container, Encoder((), "published", path.name), command)
