@@ -1,0 +1,1 @@
+"""Looks into archives that a store holds, without rebuilding them."""

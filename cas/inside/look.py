@@ -1,0 +1,234 @@
+"""Finds what is in an archive, and in the archives in it, with the parsers that the scan had.
+
+An archive is looked into if the scan took it apart; else it is a file like others. What is
+compressed and no archive is one file in what it is compressed to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from cas.codec.plain import decompressor
+from cas.entry import Kind
+from cas.errors import FormatError
+from cas.inside.walk import Walk
+from cas.program import Codec
+from cas.rebuild.run import zero_pieces
+from cas.unpack import ar, gzip, tar, ziparchive
+from cas.unpack.detect import HEAD, Form, detect
+from cas.unpack.driver import ZLIB_HEADER, ZLIB_TRAILER
+from cas.unpack.limits import NESTED_LIMIT, RESTARTS
+from cas.unpack.member import Item, Member, Run
+from cas.unpack.source import PIECE, Source
+
+SEPARATOR = b"!/"
+UNNAMED = b"content"
+
+_SUFFIXES = (b".gz", b".bz2", b".xz", b".zst")
+_FORMS = {Codec.BZIP2: Form.BZIP2, Codec.XZ: Form.XZ, Codec.ZSTD: Form.ZSTD}
+
+
+@dataclass(frozen=True, slots=True)
+class InnerEntry:
+    """One member. `size` is None where only reading it would tell; `link` is the path of the member
+    that it is another name of, as its archive has it."""
+
+    path: bytes
+    kind: Kind
+    size: int | None
+    mode: int = 0
+    mtime_ns: int = 0
+    uid: int = 0
+    gid: int = 0
+    target: bytes = b""
+    link: bytes = b""
+
+
+class Found:
+    """A member, while its archive is read there."""
+
+    def __init__(self, entry: InnerEntry, read: Callable[[], Iterator[bytes]]) -> None:
+        self.entry = entry
+        self.is_read = False
+        self._read = read
+
+    def data(self) -> Iterator[bytes]:
+        """The file, in pieces; once, and all of it or the archive is not read on. Every chunk was
+        hashed; what codecs had to make is not checked as a whole. Raises NotHeldError, DamageError,
+        FormatError."""
+        self.is_read = True
+        return self._read()
+
+
+class Look:
+    """Looks into what `walk` goes over."""
+
+    def __init__(self, walk: Walk) -> None:
+        self._walk = walk
+
+    def archive(self, body: Source, prefix: bytes, name: bytes, nested: int) -> Iterator[Found]:
+        """What is in `body`, which may be an archive of this name, `nested` in others; the members'
+        paths begin with `prefix`."""
+        for _ in range(RESTARTS):
+            before = body.position
+            form = self._form(body)
+            if form is None or nested > NESTED_LIMIT:
+                return
+            yield from self._parsed(form, body, prefix, name, nested)
+            if body.position == before:
+                return
+
+    def _form(self, body: Source) -> Form | None:
+        head = self._walk.head(body, HEAD)
+        if head:
+            return detect(head)
+        codec = self._codec(body)
+        return None if codec is None else _FORMS.get(codec)
+
+    def _codec(self, body: Source) -> Codec | None:
+        """The codec of what `body` begins with, if that is compressed."""
+        is_over = body.size is not None and body.position >= body.size
+        return None if is_over or self._walk.head(body, 1) else self._walk.next_codec
+
+    def _parsed(
+        self, form: Form, body: Source, prefix: bytes, name: bytes, nested: int
+    ) -> Iterator[Found]:
+        items = _items(form, body)
+        if items is not None:
+            for item in items:
+                if isinstance(item, Member):
+                    can_go_on = yield from self._member(item, prefix, nested)
+                    if not can_go_on:
+                        return
+        elif form is Form.GZIP or form is Form.ZLIB:
+            yield from self._framed(form, body, prefix, name, nested)
+        elif form is not Form.STUB:
+            yield from self._stream(body, prefix, name, nested)
+
+    def _framed(
+        self, form: Form, body: Source, prefix: bytes, name: bytes, nested: int
+    ) -> Iterator[Found]:
+        size, trailer = ZLIB_HEADER, ZLIB_TRAILER
+        if form is Form.GZIP:
+            size = gzip.header_size(self._walk.head(body, gzip.HEADER_LIMIT))
+            trailer = gzip.TRAILER_SIZE
+        if len(self._walk.head(body, size + 1)) == size and self._walk.next_codec is not None:
+            body.skip(size)
+            yield from self._stream(body, prefix, name, nested)
+            body.skip(trailer)
+
+    def _stream(self, body: Source, prefix: bytes, name: bytes, nested: int) -> Iterator[Found]:
+        """What is in the level that begins at `body`."""
+        self._walk.enter()
+        inner = self._walk.source()
+        if self._form(inner) is None:
+            entry = InnerEntry(prefix + _uncompressed(name), Kind.FILE, None)
+            yield Found(entry, partial(self._rest, inner))
+        else:
+            yield from self.archive(inner, prefix, _uncompressed(name), nested + 1)
+        body.skip(self._walk.leave())
+
+    def _member(self, item: Member, prefix: bytes, nested: int) -> Generator[Found, None, bool]:
+        """One member and what is in it; whether the archive can be read on."""
+        is_level = item.codec is not None and item.codec is self._codec(item.body)
+        found = Found(_entry(item, prefix), partial(self._data, item, is_level))
+        yield found
+        inside, name = found.entry.path + SEPARATOR, item.path.rpartition(b"/")[2]
+        if found.is_read:
+            return True
+        if is_level:
+            self._walk.enter()
+            yield from self.archive(self._walk.source(), inside, name, nested + 1)
+            item.body.skip(self._walk.leave())
+        elif item.endless:
+            return False
+        elif not item.opaque and item.codec is None and item.runs is None:
+            yield from self.archive(item.body, inside, name, nested + 1)
+        return True
+
+    def _data(self, item: Member, is_level: bool) -> Iterator[bytes]:
+        if is_level:
+            self._walk.enter()
+            yield from self._walk.rebuild()
+            item.body.skip(self._walk.leave())
+        elif item.opaque or item.endless:
+            raise FormatError(f"it cannot be read: {item.opaque or 'nothing says where it ends'}")
+        elif item.codec is not None:
+            yield from _inflated(self._stored(item.body))
+        elif item.runs is not None:
+            yield from _expanded(self._stored(item.body), item.runs, item.size)
+        else:
+            yield from self._stored(item.body)
+
+    def _stored(self, body: Source) -> Iterator[bytes]:
+        """All of `body`, whose size is known, as it lies in its archive."""
+        while head := self._walk.head(body, PIECE):
+            yield body.exactly(len(head))
+        left = (body.size or 0) - body.position
+        if left > 0:
+            yield from self._walk.rebuild(left)
+            body.skip(left)
+
+    def _rest(self, inner: Source) -> Iterator[bytes]:
+        """All of a level, of which nothing but a look at its head was taken."""
+        while head := self._walk.head(inner, PIECE):
+            yield inner.exactly(len(head))
+        yield from self._walk.rebuild()
+
+
+def _items(form: Form, body: Source) -> Iterator[Item] | None:
+    if form is Form.TAR:
+        return tar.members(body, _ignore)
+    if form is Form.AR:
+        return ar.members(body, _ignore)
+    if form is Form.ZIP or (form is Form.STUB and ziparchive.has_directory(body)):
+        return ziparchive.members(body, _ignore)
+    return None
+
+
+def _ignore(_: bytes) -> None:
+    pass
+
+
+def _entry(item: Member, prefix: bytes) -> InnerEntry:
+    return InnerEntry(
+        prefix + item.path, item.kind, None if item.endless else item.size, item.mode,
+        item.mtime_ns, item.uid, item.gid, item.target, item.link,
+    )  # fmt: skip
+
+
+def _uncompressed(name: bytes) -> bytes:
+    """What `name` was called before it was compressed."""
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix) or UNNAMED
+    return name or UNNAMED
+
+
+def _inflated(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    streams = iter((0,))
+    plain = decompressor(Codec.DEFLATE, lambda _: next(pieces, b""), lambda: next(streams, None))
+    while data := plain.more():
+        yield data
+    for _ in pieces:
+        pass
+
+
+def _expanded(pieces: Iterator[bytes], runs: tuple[Run, ...], size: int) -> Iterator[bytes]:
+    """A sparse file: its data, with zeros for the holes."""
+    at, data = 0, b""
+    for offset, length in runs:
+        yield from zero_pieces(offset - at)
+        at = offset
+        while at < offset + length:
+            data = data or next(pieces, b"")
+            if not data:
+                raise FormatError("a sparse file in an archive is shorter than its map")
+            piece = data[: offset + length - at]
+            yield piece
+            at += len(piece)
+            data = data[len(piece) :]
+    yield from zero_pieces(size - at)
+    for _ in pieces:
+        pass
