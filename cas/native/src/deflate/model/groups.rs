@@ -49,18 +49,36 @@ impl Groups {
         }
     }
 
-    /// Takes all the matches found.
-    pub fn fill(&mut self, found: &[Match]) {
+    /// Takes the matches found: first those of tables, of which some may be none, then those of a chain.
+    pub fn fill(&mut self, looked: &[Match], found: &[Match]) {
         self.candidates.clear();
         self.used = [0; WORDS];
-        for (rank, &found) in found.iter().enumerate() {
-            self.add(found, rank as u16);
+        for &found in looked {
+            if found.len > 0 && !self.has(found.dist) {
+                self.add(found);
+            }
+        }
+        let from_tables = self.candidates.len();
+        for &found in found {
+            if !self.candidates[..from_tables]
+                .iter()
+                .any(|candidate| candidate.found.dist == found.dist)
+            {
+                self.add(found);
+            }
         }
         self.sort();
     }
 
+    fn has(&self, dist: u16) -> bool {
+        self.candidates
+            .iter()
+            .any(|candidate| candidate.found.dist == dist)
+    }
+
     #[inline]
-    fn add(&mut self, found: Match, index: u16) {
+    fn add(&mut self, found: Match) {
+        let index = self.candidates.len() as u16;
         self.candidates.push(Candidate {
             found,
             rank: u32::from(index),

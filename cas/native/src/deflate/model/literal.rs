@@ -4,7 +4,7 @@ use super::super::coder::Coder;
 use super::mixer::{Mixer, pack};
 use super::scene::{Scene, clip, count_bucket, length_bucket, log2, log2_halves};
 
-const CONTEXTS: usize = 8;
+const CONTEXTS: usize = 11;
 
 /// Decides between a literal and a match where there is a match.
 #[derive(Debug)]
@@ -32,6 +32,7 @@ impl LiteralModel {
 }
 
 fn contexts(scene: &Scene) -> [u32; CONTEXTS] {
+    let (valid, next_valid) = (scene.here.valid, scene.ahead.valid);
     let Scene {
         best,
         next,
@@ -100,6 +101,27 @@ fn contexts(scene: &Scene) -> [u32; CONTEXTS] {
             (scene.class_next4, 4),
             (equalities, 3),
             (length_bucket(near4.len), 4),
+        ]),
+        pack([
+            (valid, 4),
+            (next_valid, 4),
+            (scene.table_gain(), 3),
+            (length_bucket(scene.here.best.len), 4),
+        ]),
+        pack([
+            (scene.run.min(31), 5),
+            (u32::from(valid > 0), 1),
+            (u32::from(next_valid > 0), 1),
+            (u32::from(scene.ahead.best.len > scene.here.best.len), 1),
+            (scene.is_next_longer(), 1),
+        ]),
+        pack([
+            (scene.hit, 4),
+            (scene.first.when, 2),
+            (scene.instead.when, 2),
+            (valid, 4),
+            (u32::from(next_valid > 0), 1),
+            (scene.table_gain(), 3),
         ]),
     ]
 }

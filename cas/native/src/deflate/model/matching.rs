@@ -7,8 +7,8 @@ use super::mixer::{Mixer, pack};
 use super::scene::{Scene, clip, count_bucket, length_bucket, log2};
 use super::trail::Trail;
 
-const GROUP_CONTEXTS: usize = 8;
-const MEMBER_CONTEXTS: usize = 6;
+const GROUP_CONTEXTS: usize = 11;
+const MEMBER_CONTEXTS: usize = 7;
 /// A group's candidates beyond these are spelt out.
 const MOST_MEMBERS: u32 = 64;
 
@@ -27,6 +27,8 @@ struct Offer<'a> {
     first: Candidate,
     class: u32,
     size: u32,
+    /// Ways of tables that give a match of this length.
+    ways: u32,
     /// The first candidates of the groups before and after it, if there are.
     longer: Match,
     shorter: Match,
@@ -119,6 +121,7 @@ fn offer<'a>(
         first: candidate,
         class: trail.folded(pos, candidate.found.dist),
         size: u32::from(group.size),
+        ways: scene.here.ways_of(group.len),
         longer: first(index.wrapping_sub(1)),
         shorter: first(index + 1),
     }
@@ -139,6 +142,7 @@ fn group_set(offer: &Offer) -> usize {
     ]) as usize
 }
 
+#[allow(clippy::too_many_lines)] // a list, of one context after the other
 fn group_contexts(offer: &Offer) -> [u32; GROUP_CONTEXTS] {
     let Offer {
         scene,
@@ -224,6 +228,31 @@ fn group_contexts(offer: &Offer) -> [u32; GROUP_CONTEXTS] {
             (is_next, 2),
             (is_near, 2),
         ]),
+        pack([
+            (offer.ways, 4),
+            (scene.ahead.ways_at(found.dist), 4),
+            (
+                clip(i32::from(scene.ahead.best.len) - i32::from(found.len), -3, 4),
+                3,
+            ),
+            (u32::from(found.len < scene.here.best.len), 1),
+        ]),
+        pack([
+            (offer.ways, 4),
+            (scene.here.valid, 4),
+            (scene.ahead.valid, 4),
+            (index.min(3), 2),
+        ]),
+        pack([
+            (scene.first.is(found), 1),
+            (scene.instead.is(found), 1),
+            (scene.first.when, 2),
+            (scene.instead.when, 2),
+            (offer.ways, 4),
+            (index.min(3), 2),
+            (more, 1),
+            (is_near, 2),
+        ]),
     ]
 }
 
@@ -261,6 +290,14 @@ fn member_contexts(
             (count_bucket(next.rank), 3),
             (class, 4),
             (next_class, 4),
+        ]),
+        pack([
+            (scene.here.ways_at(found.dist), 4),
+            (scene.here.ways_at(next.found.dist), 4),
+            (scene.ahead.ways_at(found.dist), 4),
+            (scene.first.is(found), 1),
+            (scene.instead.is(found), 1),
+            (index, 3),
         ]),
         pack([
             (dist, 4),

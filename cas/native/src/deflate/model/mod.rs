@@ -14,14 +14,18 @@
 #![allow(clippy::cast_possible_wrap)]
 
 mod chain;
+mod discover;
 mod escape;
+mod forecast;
 mod groups;
 mod literal;
 mod matching;
 mod mixer;
 pub mod params;
+mod sample;
 mod scene;
 mod skipped;
+mod table;
 #[cfg(test)]
 mod tests;
 mod trail;
@@ -30,13 +34,17 @@ use super::coder::Coder;
 use super::counter::Counter;
 use super::{Error, Token, WINDOW};
 use chain::{Chain, Found, Match, Reach, match_len};
+pub use discover::discover;
 use escape::Escape;
+use forecast::Outlook;
 use groups::Groups;
 use literal::LiteralModel;
 use matching::MatchModel;
 pub use params::ModelParams;
+pub use sample::Placed;
 use scene::Scene;
 use skipped::Skipped;
+use table::{Looked, Table};
 use trail::Trail;
 
 /// Codes tokens. Positions are indices into `data`: at most 32 KiB of history, then all plain bytes of a span.
@@ -44,16 +52,19 @@ use trail::Trail;
 pub struct Model {
     params: ModelParams,
     chain: Chain,
+    tables: Vec<Table>,
     trail: Trail,
     skipped: Skipped,
     /// Where the tokens known end.
     known: usize,
-    /// Up to where positions were offered to the chain.
+    /// Up to where positions were offered to the chain, and to tables.
     inserted: usize,
+    tabled: usize,
     here: Found,
     ahead: Found,
     /// For which position and end of block `ahead` is.
     ahead_at: (usize, usize),
+    outlook: Outlook,
     groups: Groups,
     decisions: Decisions,
 }
@@ -78,13 +89,16 @@ impl Model {
         Self {
             params: params.clone(),
             chain: Chain::new(&params.chain),
-            trail: Trail::new(params.chain.short),
+            tables: params.tables.iter().map(Table::new).collect(),
+            trail: Trail::new(params.short),
             skipped: Skipped::new(),
             known: start,
+            tabled: 0,
             inserted: 0,
             here: Found::new(),
             ahead: Found::new(),
             ahead_at: (usize::MAX, 0),
+            outlook: Outlook::default(),
             groups: Groups::new(),
             decisions: Decisions {
                 literal: LiteralModel::new(),
@@ -109,13 +123,14 @@ impl Model {
         end: usize,
         token: Token,
     ) -> Result<Token, Error> {
-        if pos >= end || end > data.len() {
+        if pos < self.known || pos >= end || end > data.len() {
             return Err(Error::Side("a token outside its block"));
         }
         self.catch_up(data, pos);
         self.look(data, pos, end);
         let token = self.decide(coder, data, pos, end, token)?;
-        self.accept(data, pos, token);
+        let late = self.outlook.lateness(pos, token.dist());
+        self.accept(data, pos, token, late);
         Ok(token)
     }
 
@@ -131,7 +146,7 @@ impl Model {
             let tokens = self.skipped.take();
             self.fill_gap(data, tokens[0].0);
             for (at, token) in tokens {
-                self.accept(data, at, token);
+                self.accept(data, at, token, 0);
             }
         }
         self.fill_gap(data, pos);
@@ -140,12 +155,11 @@ impl Model {
     fn fill_gap(&mut self, data: &[u8], to: usize) {
         if self.known < to {
             self.trail.forget(self.known, to);
-            self.known = to;
         }
         self.insert(data, to);
     }
 
-    /// Inserts positions up to `to`, of those in the window.
+    /// Inserts the positions up to `to` that were not yet, of those in the window.
     fn insert(&mut self, data: &[u8], to: usize) {
         let classes = self.params.chain.inserted;
         for at in self.inserted.max(to.saturating_sub(WINDOW))..to {
@@ -154,12 +168,21 @@ impl Model {
             }
         }
         self.inserted = self.inserted.max(to);
+        for table in &mut self.tables {
+            let classes = table.params().inserted;
+            for at in self.tabled.max(to.saturating_sub(WINDOW))..to {
+                if self.trail.is_in(classes, at) {
+                    table.insert(data, at);
+                }
+            }
+        }
+        self.tabled = self.tabled.max(to);
+        self.known = to;
     }
 
-    fn accept(&mut self, data: &[u8], pos: usize, token: Token) {
-        self.trail.accept(pos, token);
-        self.known = pos + token.len();
-        self.insert(data, self.known);
+    fn accept(&mut self, data: &[u8], pos: usize, token: Token, late: usize) {
+        self.trail.accept(pos, token, late);
+        self.insert(data, pos + token.len());
     }
 
     /// Finds what matches at `pos` and at the next position.
@@ -199,12 +222,23 @@ impl Model {
         token: Token,
     ) -> Result<Token, Error> {
         let decisions = &mut self.decisions;
-        let scene = Scene::new(pos, &self.here, &self.ahead, &self.trail);
+        let max = (end - pos).min(LONGEST);
+        let looked = [(pos, max), (pos + 1, max.min(end - pos - 1))]
+            .map(|(at, max)| Looked::new(&self.tables, data, at, max));
+        self.outlook
+            .update(&self.tables, data, (pos, end), self.trail.run);
+        let scene = Scene::new(
+            pos,
+            [&self.here, &self.ahead],
+            looked,
+            self.outlook.forecast(),
+            &self.trail,
+        );
         let actual = Match::new(token.len(), token.dist());
         if end - pos < Token::MIN_LEN {
             return Ok(Token::LITERAL);
         }
-        self.groups.fill(&[]);
+        self.groups.fill(&[], &[]);
         let found = if scene.best.len == 0 {
             let alone = &mut decisions.alone[scene.after_literal() as usize];
             if alone.code(coder, token.is_literal()) {
@@ -215,7 +249,7 @@ impl Model {
             if decisions.literal.code(coder, &scene, token.is_literal()) {
                 return Ok(Token::LITERAL);
             }
-            self.groups.fill(self.here.list());
+            self.groups.fill(&scene.looked(), self.here.list());
             decisions
                 .matching
                 .code(coder, (&scene, &self.trail, pos), &self.groups, actual)

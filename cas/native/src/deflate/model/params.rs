@@ -1,7 +1,7 @@
-//! What a model is told of an encoder: how it searches, and what it inserts.
+//! What a model is told of an encoder: how deep its chain is, which tables it has, what it inserts.
 //!
-//! Encoded as 18 bytes, numbers little-endian. Anything out of its range is refused, so that a value has one
-//! encoding.
+//! Encoded as bytes: the longest short match (2 bytes), the chain (16), how many tables (1), each table (11);
+//! numbers are little-endian. Anything out of its range is refused, so that a value has one encoding.
 
 use super::super::Error;
 
@@ -20,8 +20,18 @@ pub struct ChainParams {
     pub nice: u16,
     /// Classes of positions that are inserted.
     pub inserted: Classes,
-    /// Longest match whose positions count as those of a short match (see `Classes`).
-    pub short: u16,
+}
+
+/// A table of the last one or two positions with the same hash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TableParams {
+    /// Index into `table::HASHES`.
+    pub hash: u8,
+    /// Bits of the hash, 8 to 17.
+    pub bits: u8,
+    /// Positions kept for a hash: 1 or 2.
+    pub ways: u8,
+    pub inserted: Classes,
 }
 
 /// A set of classes of positions (see `trail`): bit c for class c in a long match, bit 32 + c in a short one.
@@ -30,9 +40,20 @@ pub type Classes = u64;
 /// All that a model is told.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ModelParams {
+    /// Longest match whose positions count as those of a short match (see `Classes`).
+    pub short: u16,
     pub chain: ChainParams,
+    /// At most `MAX_TABLES`.
+    pub tables: Vec<TableParams>,
 }
 
+/// An encoder has one table or two.
+pub const MAX_TABLES: usize = 2;
+/// Longest encoded form.
+pub const MAX_ENCODED: usize = 2 + CHAIN_SIZE + 1 + MAX_TABLES * TABLE_SIZE;
+
+const CHAIN_SIZE: usize = 16;
+const TABLE_SIZE: usize = 11;
 const MAX_DEPTH: u16 = 4096;
 const LONGEST: u16 = 258;
 
@@ -45,9 +66,12 @@ impl Default for ModelParams {
             good: LONGEST,
             nice: LONGEST,
             inserted: Classes::MAX,
-            short: LONGEST,
         };
-        Self { chain }
+        Self {
+            short: LONGEST,
+            chain,
+            tables: Vec::new(),
+        }
     }
 }
 
@@ -55,11 +79,17 @@ impl ModelParams {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let chain = &self.chain;
-        let mut bytes = vec![chain.bytes, chain.bits];
-        for number in [chain.depth, chain.good, chain.nice, chain.short] {
+        let mut bytes = self.short.to_le_bytes().to_vec();
+        bytes.extend([chain.bytes, chain.bits]);
+        for number in [chain.depth, chain.good, chain.nice] {
             bytes.extend(number.to_le_bytes());
         }
         bytes.extend(chain.inserted.to_le_bytes());
+        bytes.push(self.tables.len() as u8);
+        for table in &self.tables {
+            bytes.extend([table.hash, table.bits, table.ways]);
+            bytes.extend(table.inserted.to_le_bytes());
+        }
         bytes
     }
 
@@ -70,8 +100,14 @@ impl ModelParams {
     /// `Error::Side` for anything that `encode` does not give.
     pub fn decode(bytes: &[u8]) -> Result<(Self, usize), Error> {
         let mut reader = Reader { bytes, at: 0 };
+        let short = reader.number()?;
         let chain = reader.chain()?;
-        Ok((Self { chain }, reader.at))
+        let count = usize::from(reader.byte()?);
+        if count > MAX_TABLES || short > LONGEST {
+            return Err(BAD);
+        }
+        let tables = (0..count).map(|_| reader.table()).collect::<Result<_, _>>()?;
+        Ok((Self { short, chain, tables }, reader.at))
     }
 }
 
@@ -90,18 +126,27 @@ impl Reader<'_> {
             depth: self.number()?,
             good: self.number()?,
             nice: self.number()?,
-            short: self.number()?,
             inserted: self.classes()?,
         };
-        let is_short = [chain.good, chain.nice, chain.short]
-            .iter()
-            .all(|&len| len <= LONGEST);
+        let is_short = chain.good <= LONGEST && chain.nice <= LONGEST;
         let is_good = matches!(chain.bytes, 3 | 4) && (8..=16).contains(&chain.bits);
         if is_short && is_good && (1..=MAX_DEPTH).contains(&chain.depth) {
             Ok(chain)
         } else {
             Err(BAD)
         }
+    }
+
+    fn table(&mut self) -> Result<TableParams, Error> {
+        let table = TableParams {
+            hash: self.byte()?,
+            bits: self.byte()?,
+            ways: self.byte()?,
+            inserted: self.classes()?,
+        };
+        let is_good = usize::from(table.hash) < super::table::HASHES.len();
+        let is_sized = (8..=17).contains(&table.bits) && matches!(table.ways, 1 | 2);
+        if is_good && is_sized { Ok(table) } else { Err(BAD) }
     }
 
     fn byte(&mut self) -> Result<u8, Error> {
@@ -125,11 +170,20 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::ModelParams;
+    use super::{ModelParams, TableParams};
 
     #[test]
     fn every_encoding_is_of_one_value() {
-        let params = ModelParams::default();
+        let table = TableParams {
+            hash: 2,
+            bits: 13,
+            ways: 1,
+            inserted: 0x1234_5678_9ABC_DEF0,
+        };
+        let params = ModelParams {
+            tables: vec![table, TableParams { ways: 2, ..table }],
+            ..Default::default()
+        };
         let bytes = params.encode();
         for size in 0..bytes.len() {
             assert!(ModelParams::decode(&bytes[..size]).is_err());

@@ -1,12 +1,17 @@
 //! What a decision about a position is made from, the same for encoder and decoder.
 
 use super::chain::{Found, Match};
+use super::forecast::{Forecast, Planned};
+use super::table::{Looked, WAYS};
 use super::trail::Trail;
 
 /// The matches at a position and at the next one, and what came before, in the small numbers that contexts
 /// are made of.
 #[derive(Clone, Copy, Debug)]
 pub struct Scene {
+    /// What tables give here and at the next position.
+    pub here: Looked,
+    pub ahead: Looked,
     /// Longest match here and at the next position.
     pub best: Match,
     pub next: Match,
@@ -22,6 +27,10 @@ pub struct Scene {
     pub class7: u32,
     pub class_next4: u32,
     pub class_next7: u32,
+    /// How far off the next hit is, at most 14, or 15 for none, and what is made of it.
+    pub hit: u32,
+    pub first: Plan,
+    pub instead: Plan,
     /// Matches found here, at most 7.
     pub count: u32,
     pub run: u32,
@@ -30,27 +39,86 @@ pub struct Scene {
     pub last_dist: usize,
 }
 
+/// A planned match as seen from a position.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Plan {
+    /// 0 for none, 1 if it begins later, 2 here, 3 before.
+    pub when: u32,
+    /// What is left of it, if it does not begin later.
+    pub rest: Match,
+}
+
+impl Plan {
+    fn new(pos: usize, planned: Option<Planned>) -> Self {
+        let Some(planned) = planned else {
+            return Self::default();
+        };
+        if planned.start > pos {
+            return Self {
+                when: 1,
+                rest: Match::default(),
+            };
+        }
+        let len = planned.end.saturating_sub(pos).min(super::LONGEST);
+        let rest = if len < 3 {
+            Match::default()
+        } else {
+            Match::new(len, planned.dist)
+        };
+        Self {
+            when: 2 + u32::from(planned.start < pos),
+            rest,
+        }
+    }
+
+    /// Whether it is this match.
+    #[inline]
+    #[must_use]
+    pub fn is(self, found: Match) -> u32 {
+        u32::from(self.rest == found)
+    }
+}
+
 impl Scene {
     #[must_use]
-    pub fn new(pos: usize, here: &Found, ahead: &Found, trail: &Trail) -> Self {
+    pub fn new(
+        pos: usize,
+        [here, ahead]: [&Found; 2],
+        looked: [Looked; 2],
+        forecast: Option<&Forecast>,
+        trail: &Trail,
+    ) -> Self {
+        let best = longer(looked[0].best, here.best);
         Self {
-            best: here.best,
-            next: ahead.best,
+            here: looked[0],
+            ahead: looked[1],
+            best,
+            next: longer(looked[1].best, ahead.best),
             near4: here.near4,
             near7: here.near7,
             next4: ahead.near4,
             next7: ahead.near7,
-            class_best: trail.folded(pos, here.best.dist),
+            class_best: trail.folded(pos, best.dist),
             class4: trail.folded(pos, here.near4.dist),
             class7: trail.folded(pos, here.near7.dist),
             class_next4: trail.folded(pos + 1, ahead.near4.dist),
             class_next7: trail.folded(pos + 1, ahead.near7.dist),
+            hit: forecast.map_or(15, |forecast| (forecast.hit - pos).min(14) as u32),
+            first: Plan::new(pos, forecast.map(|forecast| forecast.first)),
+            instead: Plan::new(pos, forecast.and_then(|forecast| forecast.instead)),
             count: here.list().len().min(7) as u32,
             run: trail.run,
             literals: trail.literals,
             longest: trail.longest,
             last_dist: trail.dist,
         }
+    }
+
+    /// All matches that tables give here, those of plans behind the others; of length 0 where there is none.
+    #[must_use]
+    pub fn looked(&self) -> [Match; WAYS + 2] {
+        let [a, b, c, d] = self.here.ways;
+        [a, b, c, d, self.first.rest, self.instead.rest]
     }
 
     /// Whether the last token was a literal.
@@ -67,11 +135,27 @@ impl Scene {
         clip(i32::from(self.next.len) - i32::from(self.best.len), -3, 4)
     }
 
+    /// The same of what tables give, 0 also for nothing from them.
+    #[inline]
+    #[must_use]
+    pub fn table_gain(&self) -> u32 {
+        clip(
+            i32::from(self.ahead.best.len) - i32::from(self.here.best.len),
+            -3,
+            4,
+        )
+    }
+
     #[inline]
     #[must_use]
     pub fn is_next_longer(&self) -> u32 {
         u32::from(self.next.len > self.best.len)
     }
+}
+
+/// The longer one, the first if they are equal.
+fn longer(a: Match, b: Match) -> Match {
+    if b.len > a.len { b } else { a }
 }
 
 /// `value` held between the two, counted from the lower.

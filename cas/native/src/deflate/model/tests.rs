@@ -1,8 +1,9 @@
 //! Tokens made by a small parser with whims, through the model both ways; and anything at all as side
 //! information.
 
-use super::params::ChainParams;
-use super::{Match, Model, ModelParams, match_len};
+use super::params::{ChainParams, Classes, TableParams};
+use super::table::Table;
+use super::{Match, Model, ModelParams, Placed, discover, match_len};
 use crate::deflate::coder::{Decoder, Encoder};
 use crate::deflate::{Error, Token};
 
@@ -72,6 +73,27 @@ fn chain(bytes: u8, depth: u16) -> ModelParams {
             depth,
             ..ModelParams::default().chain
         },
+        ..ModelParams::default()
+    }
+}
+
+fn tables() -> ModelParams {
+    let narrow = TableParams {
+        hash: 2,
+        bits: 12,
+        ways: 1,
+        inserted: 0x1234_5678_9ABC_DEF7,
+    };
+    let wide = TableParams {
+        hash: 5,
+        bits: 13,
+        ways: 2,
+        inserted: Classes::MAX,
+    };
+    ModelParams {
+        short: 20,
+        tables: vec![narrow, wide],
+        ..chain(4, 20)
     }
 }
 
@@ -121,7 +143,7 @@ fn check(
 fn tokens_come_back_and_a_rule_is_learnt() {
     let data = text(1, 60_000);
     for start in [0, 7, 40_000] {
-        for params in [chain(3, 300), chain(4, 300)] {
+        for params in [chain(3, 300), chain(4, 300), tables()] {
             let regular = parse(&data, start, data.len(), usize::MAX, &mut Dice(5));
             let size = check(&params, &data, &regular, |_| false);
             assert!(
@@ -144,6 +166,7 @@ fn tokens_may_be_skipped_and_gaps_be_left() {
     check(&params, &data, &tokens, |index| index % 9000 > 2);
     tokens.retain(|&(pos, _)| pos / 50_000 != 1);
     check(&params, &data, &tokens, |index| index % 3 == 0);
+    check(&tables(), &data, &tokens, |index| index % 3 == 0);
 }
 
 #[test]
@@ -183,7 +206,7 @@ fn any_side_information_gives_legal_tokens_or_an_error() {
         let data = text(round, 1 + dice.below(3000));
         let start = dice.below(data.len());
         let side: Vec<u8> = (0..dice.below(400)).map(|_| dice.below(256) as u8).collect();
-        for params in [chain(3, 20), chain(4, 4)] {
+        for params in [chain(3, 20), chain(4, 4), tables()] {
             refused += usize::from(read_anything(&params, &data, start, &side).is_err());
         }
     }
@@ -200,4 +223,64 @@ fn a_token_outside_its_block_is_refused() {
                 .is_err()
         );
     }
+}
+
+/// A parser that takes what its table has, and inserts literals and first bytes of matches.
+fn parse_by_table(data: &[u8], params: &TableParams) -> Vec<Placed> {
+    let mut table = Table::new(params);
+    let mut tokens = Vec::new();
+    let (mut pos, end) = (0, data.len());
+    while pos < end {
+        let token = match table.find(data, pos)[0] {
+            Some(old) => Token::matched(match_len(data, old, pos, (end - pos).min(258)), pos - old),
+            None => Token::LITERAL,
+        };
+        table.insert(data, pos);
+        tokens.push(Placed { pos, end, token });
+        pos += token.len();
+    }
+    tokens
+}
+
+#[test]
+fn a_table_is_found_out_from_what_was_taken_from_it() {
+    let data: Vec<u8> = (0..20)
+        .flat_map(|seed| text(seed % 7, 9_000 + 100 * seed as usize))
+        .collect();
+    for (hash, bits) in [(1, 13), (2, 12)] {
+        let table = TableParams {
+            hash,
+            bits,
+            ways: 1,
+            inserted: 0,
+        };
+        let tokens = parse_by_table(&data, &table);
+        let params = discover(&tokens, &data);
+        assert_eq!(
+            [(hash, bits, 1)],
+            params
+                .tables
+                .iter()
+                .map(|t| (t.hash, t.bits, t.ways))
+                .collect::<Vec<_>>()[..]
+        );
+        let placed: Vec<_> = tokens.iter().map(|placed| (placed.pos, placed.token)).collect();
+        let size = check(&params, &data, &placed, |_| false);
+        assert!(
+            size * 8 < tokens.len() / 20,
+            "{size} bytes for {} tokens",
+            tokens.len()
+        );
+    }
+}
+
+#[test]
+fn nothing_is_found_out_from_nothing() {
+    assert_eq!(ModelParams::default(), discover(&[], b""));
+    let alone = [Placed {
+        pos: 0,
+        end: 1,
+        token: Token::LITERAL,
+    }];
+    assert_eq!(ModelParams::default(), discover(&alone, b"a"));
 }
