@@ -110,3 +110,78 @@ def sync_file_system(file: int, /) -> None:
 
     Raises OSError, also if something could not be written.
     """
+
+class Splitter:
+    """A deflate stream (RFC 1951), cut into spans as it comes.
+
+    A span ends at the first end of a block where it has span_size plain bytes or more (or 4096
+    blocks); inside a block only when it has twice as many. span_size is from 1 KiB to 4 MiB. Raises
+    ValueError if it is not.
+    """
+
+    def __init__(self, span_size: int = 1048576, /) -> None: ...
+    def feed(self, data: bytes | bytearray | memoryview, /) -> list[Span]:
+        """Take the next bytes of the stream, all of them, and give the spans that are complete then.
+
+        The interpreter lock is let go meanwhile. What does not go on as a deflate stream is no
+        error here: see failed.
+        """
+    finished: bool
+    """Whether the stream's end was read."""
+    unused: bytes
+    """What was fed and lies behind the stream's end."""
+    position: int
+    """Whole bytes of the stream that the spans given out are of."""
+    phase: int
+    """How many bits of the next byte they are of, 0 to 7."""
+    failed: str | None
+    """What makes it no deflate stream, and where. Spans before that were given out all the same."""
+    window: bytes
+    """The last 32 KiB of plain bytes of the spans given out: the history of the next one."""
+
+class Span:
+    """A span of a deflate stream. Immutable; may be used from any thread."""
+
+    plain: bytes
+    plain_size: int
+    compressed_bits: int
+    last: bool
+    """Whether the stream ends with it."""
+    def analyse(self, config: Config | None = None, /) -> bytes:
+        """Side information: what rebuild needs besides the plain bytes, proved by rebuilding.
+
+        Where nothing foretells the span well enough it holds the bits themselves, and so never is
+        more than two bytes longer than they are. Without config one is chosen for this span alone.
+        The interpreter lock is let go meanwhile.
+        """
+
+class Config:
+    """What the encoder of a stream is like: how its spans are analysed. Immutable.
+
+    bytes(config) is its written form, and Config(data) reads one. Raises ValueError for any other.
+    """
+
+    def __init__(self, data: bytes, /) -> None: ...
+    def __bytes__(self) -> bytes: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+def choose(spans: list[Span], /) -> Config:
+    """How best to foretell the tokens of a stream that begins with spans.
+
+    The interpreter lock is let go meanwhile.
+    """
+
+def rebuild(
+    history: bytes | bytearray | memoryview,
+    plain: bytes | bytearray | memoryview,
+    side: bytes,
+    /,
+) -> tuple[bytes, int]:
+    """The compressed bits of a span, and how many of the last byte are used, 1 to 7, or 0 for all.
+
+    history is the 32 KiB of plain bytes before the span, or all there are; plain its own. Bits of
+    the first byte that belong to the span before are zero, so that the two can be ORed. The
+    interpreter lock is let go meanwhile. Raises ValueError if side is not side information of a
+    span of these bytes, or not of this version.
+    """

@@ -1,12 +1,14 @@
 //! Measures the deflate core on gzip files: `deflate_lab [-s SPAN_SIZE] FILE...`.
 //!
-//! For each file: plain and compressed size, side information, and the speed of each step in plain bytes. All
-//! spans are rebuilt and compared.
+//! For each file: plain and compressed size, side information, and plain bytes per second of processor time in
+//! each step. All spans are rebuilt and compared.
 
-use std::time::{Duration, Instant};
+use std::fs;
+use std::time::Duration;
 
 use _native::deflate::config::Config;
-use _native::deflate::span::{Bits, Span, rebuild};
+use _native::deflate::detect::choose;
+use _native::deflate::span::{Span, rebuild};
 use _native::deflate::stream::Splitter;
 
 fn main() {
@@ -31,56 +33,93 @@ struct Figures {
     side: usize,
     as_it_is: usize,
     splitting: Duration,
+    choosing: Duration,
     analysing: Duration,
     rebuilding: Duration,
 }
 
-#[allow(clippy::cast_precision_loss)] // figures for people
+/// Processor time of this thread so far.
+fn now() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
+    let nanoseconds = text.split(' ').next().and_then(|field| field.parse().ok());
+    Duration::from_nanos(nanoseconds.expect("a number"))
+}
+
+/// Does some work, and adds up how long that took.
+fn timed<T>(total: &mut Duration, work: impl FnOnce() -> T) -> T {
+    let start = now();
+    let done = work();
+    *total += now().saturating_sub(start);
+    done
+}
+
+/// Most memory that was resident, in MB.
+fn peak() -> usize {
+    let text = fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("VmHWM:"))
+        .expect("a peak");
+    line.split_whitespace()
+        .nth(1)
+        .and_then(|size| size.parse::<usize>().ok())
+        .expect("a number")
+        / 1000
+}
+
 fn measure(path: &str, span_size: usize) {
-    let bytes = std::fs::read(path).expect("a file");
+    let bytes = fs::read(path).expect("a file");
     let stream = &bytes[gzip_header_size(&bytes)..];
     let mut splitter = Splitter::new(span_size);
     let mut figures = Figures::default();
-    for piece in stream.chunks(1 << 20) {
-        let start = Instant::now();
-        let spans = splitter.feed(piece);
-        figures.splitting += start.elapsed();
-        for span in spans {
-            figures.take(&span);
+    let mut maybe_config = None;
+    for piece in stream.chunks(1 << 18) {
+        let spans = timed(&mut figures.splitting, || splitter.feed(piece));
+        if let (None, Some(span)) = (&maybe_config, spans.first()) {
+            maybe_config = Some(timed(&mut figures.choosing, || choose(&[span])));
+        }
+        for span in &spans {
+            figures.take(span, maybe_config.as_ref().expect("a choice"));
         }
     }
     assert!(splitter.is_finished(), "{path}: {:?}", splitter.failed());
     let size = stream.len() - splitter.unused().len();
-    let speed = |time: Duration| figures.plain as f64 / 1e6 / time.as_secs_f64();
-    let name = path.rsplit('/').next().unwrap_or(path);
-    println!(
-        "{name:32} {:7.2} MB of {:7.2} MB, {:4} spans ({} as they are): side {:9} = {:.4} %; MB/s: split {:.0}, \
-         analyse {:.1}, rebuild {:.1}",
-        size as f64 / 1e6,
-        figures.plain as f64 / 1e6,
-        figures.spans,
-        figures.as_it_is,
-        figures.side,
-        100.0 * figures.side as f64 / size as f64,
-        speed(figures.splitting),
-        speed(figures.analysing),
-        speed(figures.rebuilding),
-    );
+    figures.print(path, size);
+    println!("    {maybe_config:?}");
 }
 
 impl Figures {
-    fn take(&mut self, span: &Span) {
-        let start = Instant::now();
-        let side = span.analyse(&Config::default());
-        self.analysing += start.elapsed();
-        let start = Instant::now();
-        let bits: Bits = rebuild(span.history(), span.plain(), &side).expect("side information");
-        self.rebuilding += start.elapsed();
-        assert_eq!(span.bits(), &bits);
+    fn take(&mut self, span: &Span, config: &Config) {
+        let side = timed(&mut self.analysing, || span.analyse(config));
+        let bits = timed(&mut self.rebuilding, || {
+            rebuild(span.history(), span.plain(), &side)
+        });
+        assert_eq!(Ok(span.bits()), bits.as_ref());
         self.spans += 1;
         self.plain += span.plain().len();
         self.side += side.len();
         self.as_it_is += usize::from(side.len() >= span.bits().bytes.len());
+    }
+
+    #[allow(clippy::cast_precision_loss)] // figures for people
+    fn print(&self, path: &str, size: usize) {
+        let speed = |time: Duration| self.plain as f64 / 1e6 / time.as_secs_f64();
+        println!(
+            "{:28} {:6.2} of {:6.2} MB, {:3} spans, {} as is; side {:7} = {:.4} %; split {:3.0}, choose {:.2} s, \
+             analyse {:4.1}, rebuild {:4.1} MB/s; {} MB",
+            path.rsplit('/').next().unwrap_or(path),
+            size as f64 / 1e6,
+            self.plain as f64 / 1e6,
+            self.spans,
+            self.as_it_is,
+            self.side,
+            100.0 * self.side as f64 / size as f64,
+            speed(self.splitting),
+            self.choosing.as_secs_f64(),
+            speed(self.analysing),
+            speed(self.rebuilding),
+            peak(),
+        );
     }
 }
 

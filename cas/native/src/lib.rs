@@ -1,11 +1,13 @@
 //! The parts of cas that Python is too slow for, as `cas._native`.
 //!
-//! Each module below is plain Rust over slices, tested by `cargo test` without a Python. `python` alone
-//! knows about objects, buffers and the interpreter lock; it is built with the feature of that name.
+//! Each module below is plain Rust over slices, tested by `cargo test` without a Python. Those named
+//! `python` alone know about objects, buffers and the interpreter lock; they are built with that feature.
 
 pub mod cpu;
 pub mod crc;
 pub mod deflate;
+#[cfg(feature = "python")]
+mod deflate_python;
 pub mod look;
 pub mod place;
 #[cfg(feature = "python")]

@@ -20,6 +20,9 @@ const UNLOCK_HASHING_FROM: usize = 8 * 1024;
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use crate::deflate_python::{Config, Span, Splitter, choose, rebuild};
+
+    #[pymodule_export]
     use super::{
         Sha256, Status, cpu_features, crc32c, describe, dress_directories, look_at, look_at_open, look_into,
         place_files, sha256_pairs, sha256s, sync_file_system,
@@ -52,7 +55,7 @@ fn crc32c(data: &Bound<'_, PyAny>, value: u32) -> PyResult<u32> {
 ///
 /// The stable ABI of Python 3.10 has no buffer protocol, and a buffer that another thread may write to
 /// cannot be lent to Rust without the lock: the copy cures both.
-fn as_bytes<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+pub(crate) fn as_bytes<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     if let Ok(plain) = data.cast::<PyBytes>() {
         return Ok(plain.clone());
     }

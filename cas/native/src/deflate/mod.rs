@@ -33,6 +33,7 @@ pub mod coder;
 pub mod codes;
 pub mod config;
 pub mod counter;
+pub mod detect;
 pub mod dynamic;
 pub mod error;
 pub mod expert;

@@ -8,7 +8,7 @@ use super::bits::BitWriter;
 use super::coder::{Decoder, Encoder};
 use super::config::Config;
 use super::inflate::{Block, Output};
-use super::walk::{Given, Walk};
+use super::walk::{Given, Walk, right_runs};
 use super::{Error, Token, WINDOW};
 
 /// Of side information. Anything that changes what a decoder makes of it is another version.
@@ -25,6 +25,8 @@ const AS_IT_IS: u8 = 0x08;
 const GOES_ON: u8 = 0x10;
 /// Else: whether the stream ends with the span.
 const LAST: u8 = 0x20;
+/// Else: whether it is told in runs where the expert is right.
+const IN_RUNS: u8 = 0x40;
 
 /// A span of a stream, immutable.
 #[derive(Debug)]
@@ -150,15 +152,17 @@ impl Span {
             0
         };
         flags |= if self.is_last() { LAST } else { 0 };
-        let mut side = vec![VERSION, flags];
-        side.extend(config.encode());
-        let mut encoder = Encoder::new();
-        let mut walk = Walk::new(config, &self.data, self.start);
         let given = Given {
             tokens: &self.tokens,
             blocks: &self.blocks,
             end: self.end,
         };
+        let runs = right_runs(config, &self.data, self.start, &given);
+        flags |= if runs.is_some() { IN_RUNS } else { 0 };
+        let mut side = vec![VERSION, flags];
+        side.extend(config.encode());
+        let mut encoder = Encoder::new();
+        let mut walk = Walk::new(config, &self.data, self.start, runs);
         walk.encode(&mut encoder, &given)?;
         side.extend(encoder.finish());
         Ok(side)
@@ -183,16 +187,20 @@ pub fn rebuild(history: &[u8], plain: &[u8], side: &[u8]) -> Result<Bits, Error>
     if flags & AS_IT_IS != 0 {
         return as_it_is(flags, rest);
     }
-    if flags & !(PHASE | GOES_ON | LAST) != 0 {
+    if flags & !(PHASE | GOES_ON | LAST | IN_RUNS) != 0 {
         return Err(Error::Side("a flag is not known"));
     }
     let (config, rest) = Config::decode(rest)?;
+    if flags & IN_RUNS != 0 && config.expert.is_none() {
+        return Err(Error::Side("there are runs of no expert"));
+    }
     let history = &history[history.len().saturating_sub(WINDOW)..];
     let data = [history, plain].concat();
     let phase = u32::from(flags & PHASE);
     let mut writer = BitWriter::new(phase);
     let mut decoder = Decoder::new(rest);
-    let mut walk = Walk::new(&config, &data, history.len());
+    let runs = (flags & IN_RUNS != 0).then(Vec::new);
+    let mut walk = Walk::new(&config, &data, history.len(), runs);
     walk.decode(&mut decoder, &mut writer, flags & GOES_ON != 0, flags & LAST != 0)?;
     decoder.finish()?;
     let (bytes, used) = writer.finish();

@@ -12,10 +12,11 @@
 //! place, and writes the bits of each block as soon as it knows it.
 
 use super::bits::BitWriter;
-use super::coder::{Coder, Decoder, Encoder};
+use super::coder::{Coder, Decoder};
 use super::codes::fixed_lengths;
 use super::config::Config;
 use super::dynamic::Header;
+use super::expert::{AnyExpert, Expert};
 use super::extent::{BlockCoder, Extent, MAX_BLOCKS, Start, StartKind};
 use super::frequencies::Frequencies;
 use super::header::{HeaderCoder, Plan};
@@ -38,21 +39,26 @@ pub struct Given<'a> {
 pub struct Walk<'a> {
     data: &'a [u8],
     at: usize,
+    /// Whether an empty stored block came just before.
+    sync: bool,
+    by_plain: bool,
     blocks: BlockCoder,
     headers: HeaderCoder,
     tokens: TokenCoder,
 }
 
 impl<'a> Walk<'a> {
-    /// Of `data`, what is from `start` on belongs to the span.
+    /// Of `data`, what is from `start` on belongs to the span. For `maybe_runs` see `TokenCoder::new`.
     #[must_use]
-    pub fn new(config: &Config, data: &'a [u8], start: usize) -> Self {
+    pub fn new(config: &Config, data: &'a [u8], start: usize, maybe_runs: Option<Vec<u32>>) -> Self {
         Self {
             data,
             at: start,
+            sync: false,
+            by_plain: config.by_plain(),
             blocks: BlockCoder::new(config.by_plain()),
             headers: HeaderCoder::new(),
-            tokens: TokenCoder::new(config),
+            tokens: TokenCoder::new(config, data, start, maybe_runs),
         }
     }
 
@@ -61,7 +67,7 @@ impl<'a> Walk<'a> {
     /// # Errors
     ///
     /// `Error::Side` if that is nothing that a parser gives.
-    pub fn encode(&mut self, coder: &mut Encoder, given: &Given) -> Result<(), Error> {
+    pub fn encode<C: Coder>(&mut self, coder: &mut C, given: &Given) -> Result<(), Error> {
         for (number, block) in given.blocks.iter().enumerate() {
             let start = self.blocks.start(coder, Start::of(block))?;
             let ends = match &block.kind {
@@ -80,16 +86,17 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn encode_compressed(
+    fn encode_compressed<C: Coder>(
         &mut self,
-        coder: &mut Encoder,
+        coder: &mut C,
         block: &Block,
         kind: &Kind,
         tokens: &[Token],
     ) -> Result<bool, Error> {
         let from = self.at;
         let extent = self.blocks.extent_of(block, self.data.len());
-        let (end, _) = self.extent(coder, extent)?;
+        self.blocks.extent(coder, extent, self.data.len() - from)?;
+        let end = self.begin_tokens(block.plain.end);
         for &token in tokens {
             self.tokens.code(coder, self.data, self.at, end, token)?;
             self.at += token.len();
@@ -190,14 +197,16 @@ impl<'a> Walk<'a> {
     }
 
     fn decode_tokens(&mut self, coder: &mut Decoder) -> Result<(Vec<Token>, bool), Error> {
-        let (end, extent) = self.extent(coder, Extent::Rest { ends: false })?;
-        let mut tokens = Vec::new();
-        let count = if let Extent::Tokens(count) = extent {
-            count as usize
-        } else {
-            usize::MAX
+        let blank = Extent::Rest { ends: false };
+        let extent = self.blocks.extent(coder, blank, self.data.len() - self.at)?;
+        let (count, stop) = match extent {
+            Extent::Tokens(count) => (count as usize, usize::MAX),
+            Extent::Plain(size) => (usize::MAX, self.at + size as usize),
+            Extent::Rest { .. } => (usize::MAX, self.data.len()),
         };
-        while tokens.len() < count && (count < usize::MAX || self.at < end) {
+        let end = self.begin_tokens(stop);
+        let mut tokens = Vec::new();
+        while tokens.len() < count && self.at < stop {
             let token = self.tokens.code(coder, self.data, self.at, end, Token::LITERAL)?;
             self.at += token.len();
             tokens.push(token);
@@ -205,7 +214,18 @@ impl<'a> Walk<'a> {
                 return Err(Error::Side("it is cut short"));
             }
         }
-        Ok((tokens, extent != Extent::Rest { ends: false }))
+        if self.at > stop {
+            return Err(Error::Side("a block has more plain bytes than it was to have"));
+        }
+        Ok((tokens, extent != blank))
+    }
+
+    /// Begins tokens that reach to `stop`. Gives where they end as far as that is known beforehand.
+    fn begin_tokens(&mut self, stop: usize) -> usize {
+        let end = if self.by_plain { stop } else { self.data.len() };
+        self.tokens
+            .block(self.data, self.at, end, std::mem::take(&mut self.sync));
+        end
     }
 
     fn decode_end(
@@ -227,19 +247,12 @@ impl<'a> Walk<'a> {
 
     /// Codes a stored block's size and padding, and passes its bytes.
     fn stored<C: Coder>(&mut self, coder: &mut C, size: u32, padding: u8) -> Result<u8, Error> {
-        self.at += self.blocks.stored(coder, size, self.data.len() - self.at)? as usize;
+        let size = self.blocks.stored(coder, size, self.data.len() - self.at)?;
+        let from = self.at;
+        self.at += size as usize;
+        self.sync = size == 0;
+        self.tokens.stored(self.data, from, self.at);
         Ok(self.blocks.padding(coder, padding))
-    }
-
-    /// Codes how far a block reaches; and where it ends, as far as that tells, or else where the span does.
-    fn extent<C: Coder>(&mut self, coder: &mut C, extent: Extent) -> Result<(usize, Extent), Error> {
-        let extent = self.blocks.extent(coder, extent, self.data.len() - self.at)?;
-        let end = if let Extent::Plain(size) = extent {
-            self.at + size as usize
-        } else {
-            self.data.len()
-        };
-        Ok((end, extent))
     }
 
     /// Whether a block is the span's last, which is coded where nothing else says it.
@@ -250,3 +263,47 @@ impl<'a> Walk<'a> {
         self.at == self.data.len() && !self.blocks.more(coder, !is_done)
     }
 }
+
+/// The runs of tokens that the expert of `config` foretells rightly, the last one at the end; nothing if it is
+/// wrong too often for that to be the shortest way to tell it.
+#[must_use]
+pub fn right_runs(config: &Config, data: &[u8], start: usize, given: &Given) -> Option<Vec<u32>> {
+    let mut expert = AnyExpert::new(config.expert.as_ref()?, data, start);
+    let mut runs = Vec::new();
+    let (mut run, mut seen, mut sync) = (0, 0, false);
+    for block in given.blocks {
+        let mut at = block.plain.start;
+        if let Kind::Stored { .. } = block.kind {
+            sync = block.plain.is_empty();
+            if !sync {
+                expert.stored(data, at, block.plain.end);
+            }
+            continue;
+        }
+        let end = if config.by_plain() {
+            block.plain.end
+        } else {
+            data.len()
+        };
+        expert.block(data, at, end, std::mem::take(&mut sync));
+        for &token in &given.tokens[block.tokens.clone()] {
+            if expert.predict(data, at) == token {
+                run += 1;
+            } else {
+                runs.push(std::mem::take(&mut run));
+                if runs.len() > ALLOWANCE + seen / RARELY {
+                    return None;
+                }
+            }
+            expert.accept(data, at, token);
+            at += token.len();
+            seen += 1;
+        }
+    }
+    runs.push(run);
+    Some(runs)
+}
+
+/// Runs are told as long as an expert is wrong less than once in so many tokens, after the first few times.
+const RARELY: usize = 200;
+const ALLOWANCE: usize = 64;

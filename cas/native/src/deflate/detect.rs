@@ -1,0 +1,128 @@
+//! Choosing how to foretell the tokens of a stream, from the first of them.
+//!
+//! Experts are tried first, on few tokens each and then the best of them on more; whichever is nearest may
+//! have its numbers changed a little. An expert that is right nearly always is all that is needed. One that
+//! often is wrong has the model beside it, and where the model alone is better, that is taken.
+
+use super::Token;
+use super::coder::Cost;
+use super::config::Config;
+use super::expert::{Params, menu, score, variants};
+use super::inflate::Block;
+use super::model::ModelParams;
+use super::span::Span;
+use super::walk::{Given, Walk};
+
+/// Tokens that experts are tried on, round by round, and how many of them go on to the next.
+const ROUNDS: [(usize, usize); 3] = [(2000, 8), (16_000, 3), (64_000, 1)];
+/// An expert that is wrong no more often, of a thousand tokens, needs no model.
+const ALONE: usize = 2;
+/// One that is wrong more often is not worth a try.
+const USELESS: usize = 300;
+/// Plain bytes that configurations are compared on.
+const SAMPLE: usize = 256 * 1024;
+
+/// How to foretell the tokens of a stream that begins with these spans, or goes on with them.
+#[must_use]
+pub fn choose(spans: &[&Span]) -> Config {
+    let Some(span) = spans.iter().max_by_key(|span| span.tokens.len().min(ROUNDS[2].0)) else {
+        return Config::default();
+    };
+    let Some((expert, wrong)) = best_expert(span) else {
+        return Config::universal();
+    };
+    if wrong <= ALONE {
+        return Config::of_expert(expert);
+    }
+    let both = Config {
+        expert: Some(expert),
+        model: Some(ModelParams::default()),
+    };
+    cheapest(span, [both, Config::universal()])
+}
+
+/// The expert that is right most often, and how often of a thousand times it is wrong.
+fn best_expert(span: &Span) -> Option<(Params, usize)> {
+    let mut field = menu();
+    for (limit, survivors) in ROUNDS {
+        field = best_of(span, &field, limit, survivors);
+    }
+    let nearest = *field.first()?;
+    let furthest = span.tokens.iter().map(|token| token.dist()).max().unwrap_or(0);
+    let near: Vec<Params> = [nearest]
+        .into_iter()
+        .chain(variants(&nearest, furthest))
+        .collect();
+    let best = *best_of(span, &near, ROUNDS[1].0, 1).first()?;
+    Some((best, wrong(span, &best, ROUNDS[2].0)))
+}
+
+/// Those of `field` that are right most often, the best first; of those equal, whichever comes first.
+fn best_of(span: &Span, field: &[Params], limit: usize, survivors: usize) -> Vec<Params> {
+    let mut scored: Vec<_> = field
+        .iter()
+        .map(|params| (wrong(span, params, limit), *params))
+        .collect();
+    scored.retain(|(wrong, _)| *wrong <= USELESS);
+    scored.sort_by_key(|(wrong, _)| *wrong);
+    scored
+        .into_iter()
+        .take(survivors)
+        .map(|(_, params)| params)
+        .collect()
+}
+
+fn wrong(span: &Span, params: &Params, limit: usize) -> usize {
+    let data = (&span.data[..], span.start);
+    score(params, data, (&span.tokens, &span.blocks), false, limit).misses_per_1000()
+}
+
+/// The configuration that costs least for the beginning of the span.
+fn cheapest<const N: usize>(span: &Span, field: [Config; N]) -> Config {
+    let (data, blocks) = sample(span);
+    let given = Given {
+        tokens: &span.tokens,
+        blocks: &blocks,
+        end: None,
+    };
+    let cost = |config: &Config| {
+        let mut cost = Cost::new();
+        let mut walk = Walk::new(config, data, span.start, None);
+        walk.encode(&mut cost, &given).map_or(u64::MAX, |()| cost.total())
+    };
+    field.into_iter().min_by_key(cost).unwrap_or_default()
+}
+
+/// The beginning of a span, up to the first token past the sample's size.
+fn sample(span: &Span) -> (&[u8], Vec<Block>) {
+    let stop = span.start + SAMPLE;
+    let mut blocks: Vec<Block> = span
+        .blocks
+        .iter()
+        .take_while(|block| block.plain.start < stop)
+        .cloned()
+        .collect();
+    let mut end = span.start;
+    if let Some(last) = blocks.last_mut() {
+        end = last.plain.end;
+        if end > stop && !last.tokens.is_empty() {
+            end = shorten(last, &span.tokens, stop);
+        }
+    }
+    (&span.data[..end], blocks)
+}
+
+/// Leaves of a block what begins before `stop`. Gives where it ends then.
+fn shorten(block: &mut Block, tokens: &[Token], stop: usize) -> usize {
+    let (mut at, mut count) = (block.plain.start, 0);
+    for token in &tokens[block.tokens.clone()] {
+        if at >= stop {
+            break;
+        }
+        at += token.len();
+        count += 1;
+    }
+    block.tokens.end = block.tokens.start + count;
+    block.plain.end = at;
+    at
+}
