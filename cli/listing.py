@@ -25,7 +25,7 @@ def notes_of(entry: Entry) -> list[str]:
 def long_line(entry: Entry) -> str:
     """Kind and mode, owner and group, size or device, time, digest, path, target, notes."""
     digest = entry.content.digest.hex()[:DIGEST_SHOWN] if entry.content else "-"
-    target = f" -> {output.show(entry.target)}" if entry.kind is Kind.SYMLINK else ""
+    target = f" -> {output.show(entry.target)}" if entry.target else ""
     notes = f" [{', '.join(notes_of(entry))}]" if entry.flags else ""
     return (
         f"{stat.filemode(TYPES[entry.kind] | entry.owner.mode)} {_owner(entry):<17} "
@@ -43,7 +43,7 @@ def _owner(entry: Entry) -> str:
 def _size(entry: Entry) -> str:
     if entry.kind in DEVICES and entry.device is not None:
         return f"{entry.device[0]}, {entry.device[1]}"
-    return str(entry.size) if entry.kind is Kind.FILE else "-"
+    return str(entry.size) if entry.kind is Kind.FILE and entry.size >= 0 else "-"
 
 
 def entry_fields(entry: Entry) -> dict[str, object]:

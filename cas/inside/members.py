@@ -37,21 +37,16 @@ def open_member(
     content: Content, path: bytes, source: ContentSource, *, name: bytes = b""
 ) -> Iterator[bytes]:
     """The bytes of the last member at `path`, in pieces; if it is a further name of another member,
-    of that one. Raises NotHeldError if there is no such file, and what `Found.data` does."""
+    of that one. Raises NotHeldError if there is no such file; what is raised later is that of
+    `Found.data`. What of a path says nothing, as in `./a//b`, does not matter."""
     for _ in range(LINKS_LIMIT):
         number, entry = _last_at(content, path, source, name)
         if not entry.link:
             break
-        path = path[: path.rfind(SEPARATOR) + len(SEPARATOR)] if SEPARATOR in path else b""
-        path += entry.link
+        path = entry.path[: entry.path.rfind(SEPARATOR) + 1] + b"/" + entry.link
     if entry.kind is not Kind.FILE or entry.link:
         raise NotHeldError("no file in the archive", where=_shown(path))
-    members = find_members(content, source, name=name)
-    with closing(members):
-        for at, found in enumerate(members):
-            if at == number:
-                yield from found.data()
-                return
+    return _data(find_members(content, source, name=name), number)
 
 
 def find_members(
@@ -70,13 +65,27 @@ def find_members(
     yield from Look(walk).archive(walk.source(content.size, pread), b"", name, 0)
 
 
+def normal_path(path: bytes) -> bytes:
+    """`path` without the parts that say nothing."""
+    return b"/".join(part for part in path.split(b"/") if part not in (b"", b"."))
+
+
+def _data(members: Generator[Found, None, None], number: int) -> Iterator[bytes]:
+    """The bytes of one of `members`."""
+    with closing(members):
+        for at, found in enumerate(members):
+            if at == number:
+                yield from found.data()
+                return
+
+
 def _last_at(
     content: Content, path: bytes, source: ContentSource, name: bytes
 ) -> tuple[int, InnerEntry]:
-    wanted = path.rstrip(b"/")
+    wanted = normal_path(path)
     last: tuple[int, InnerEntry] | None = None
     for number, entry in enumerate(list_members(content, source, name=name)):
-        if entry.path.rstrip(b"/") == wanted:
+        if normal_path(entry.path) == wanted:
             last = number, entry
     if last is None:
         raise NotHeldError("no such name in the archive", where=_shown(path))

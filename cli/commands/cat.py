@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
@@ -25,24 +27,41 @@ def command(targets: tuple[Target, ...], plan_path: str | None, store_path: Path
     """Write the content of files to standard output, one after another.
 
     Every chunk is hashed before it is written, and every file as a whole after its last byte: if
-    that fails, it is said and the exit code is 12.
+    that fails, it is said and the exit code is 12. What lies in an archive has only its chunks
+    hashed.
 
     \b
     Examples:
       cas cat 00-critical-context:/opt/calrt/VERSION
       cas cat source:/srv/llama.cpp.tar.gz | tar tz | less
+      cas cat source:/srv/llama.cpp.tar.gz!/llama.cpp/README.md
     """
-    from cas.rebuild.run import copy_content
     from cli import wiring
 
     with wiring.reading(wiring.store_root(store_path, plan_path)) as store:
         # All are looked up before anything is written: a wrong name should not show half-way.
-        entries = [_file(store, target) for target in targets]
-        for entry in entries:
-            if entry.content is not None:
-                sys.stdout.flush()
-                copy_content(entry.content, store.reader, sys.stdout.buffer, hashed=_hashes(entry))
+        writers = [_writer(store, target) for target in targets]
+        for write in writers:
+            sys.stdout.flush()
+            write(sys.stdout.buffer)
     return EXIT_DONE
+
+
+def _writer(store: Store, target: Target) -> Callable[[BinaryIO], None]:
+    """What writes the file that `target` names."""
+    from cas.rebuild.run import copy_content
+    from cli.inside import find_inside
+    from cli.selection import latest
+
+    inside = find_inside(store, latest(store, target.tier), target)
+    if inside is not None:
+        data = inside.data(store)
+        return lambda out: out.writelines(data)
+    entry = _file(store, target)
+    content = entry.content
+    if content is None:
+        return lambda _: None
+    return partial(copy_content, content, store.reader, hashed=_hashes(entry))
 
 
 def _file(store: Store, target: Target) -> Entry:

@@ -43,12 +43,14 @@ def command(
 
     Names are listed as the source has them, whether their content has come already or not (that
     is for `cas status`). What drives terminals or is no UTF-8 is spelt out; --json has it all.
+    ARCHIVE!/PATH is what lies in an archive, or in an archive in it.
 
     \b
     Examples:
       cas ls
       cas ls --long 00-critical-context:/opt/calrt/include
       cas ls --json 02-user-workspace | jq -r 'select(.size > 1e6).path'
+      cas ls source:/srv/llama.cpp.tar.gz!/
     """
     from cli import wiring
 
@@ -87,14 +89,19 @@ def _list_tiers(store: Store, *, as_json: bool) -> None:
 
 
 def _list_entries(store: Store, target: Target, *, long: bool, as_json: bool) -> None:
+    from cli.inside import find_inside
     from cli.listing import entry_fields, long_line
     from cli.selection import latest, no_such_name
 
+    snapshot = latest(store, target.tier)
+    inside = find_inside(store, snapshot, target)
+    fields = entry_fields if inside is None else inside.fields
+    entries = store.below(snapshot, target.path) if inside is None else inside.entries(store)
     found = False
-    for entry in store.below(latest(store, target.tier), target.path):
+    for entry in entries:
         found = True
         if as_json:
-            output.json_line(entry_fields(entry))
+            output.json_line(fields(entry))
         else:
             output.result(long_line(entry) if long else output.show_path(entry.path))
     if not found and target.path:
