@@ -84,8 +84,16 @@ pub fn menu() -> Vec<Params> {
 }
 
 fn klauspost_menu() -> Vec<Params> {
-    let rule = |shift, pieces| Params::Klauspost(klauspost::Rule { shift, pieces });
-    vec![rule(2, true), rule(2, false), rule(0, true), rule(0, false)]
+    let mut menu = Vec::new();
+    for level in [5, 1, 6, 3, 2, 4] {
+        for (old, pieces) in [(false, true), (false, false), (true, true), (true, false)] {
+            // What level 3 was before is not known here.
+            if !(old && level == 3) {
+                menu.push(Params::Klauspost(klauspost::Rule { level, old, pieces }));
+            }
+        }
+    }
+    menu
 }
 
 /// What `params` may be in detail, once it is known to be the nearest of the menu: other sizes of zlib's

@@ -11,13 +11,13 @@ mod menu;
 mod params;
 mod plan;
 mod score;
-mod table;
+mod slots;
 #[cfg(test)]
 mod tests;
 
 use super::Token;
 use chain::Chain;
-use klauspost::Level5;
+use klauspost::{Level1, Level2, Level3, Level4, Level5, Level6, Scan};
 pub use menu::{menu, variants};
 pub use params::Params;
 use plan::Planned;
@@ -59,14 +59,24 @@ fn parse<E: Expert + ?Sized>(expert: &mut E, data: &[u8], mut pos: usize, end: u
 /// Any of the experts.
 pub enum AnyExpert {
     Chain(Chain),
-    Level5(Planned<Level5>),
+    Klauspost1(Planned<Scan<Level1>>),
+    Klauspost2(Planned<Scan<Level2>>),
+    Klauspost3(Planned<Scan<Level3>>),
+    Klauspost4(Planned<Scan<Level4>>),
+    Klauspost5(Planned<Scan<Level5>>),
+    Klauspost6(Planned<Scan<Level6>>),
 }
 
 macro_rules! each {
     ($any:ident, $expert:ident, $call:expr) => {
         match $any {
             Self::Chain($expert) => $call,
-            Self::Level5($expert) => $call,
+            Self::Klauspost1($expert) => $call,
+            Self::Klauspost2($expert) => $call,
+            Self::Klauspost3($expert) => $call,
+            Self::Klauspost4($expert) => $call,
+            Self::Klauspost5($expert) => $call,
+            Self::Klauspost6($expert) => $call,
         }
     };
 }
@@ -77,7 +87,14 @@ impl AnyExpert {
     pub fn new(params: &Params, data: &[u8], start: usize) -> Self {
         match params {
             Params::Chain(rule) => Self::Chain(Chain::new(rule, data, start)),
-            Params::Klauspost(rule) => Self::Level5(Planned::new(Level5::new(rule), start)),
+            Params::Klauspost(rule) => match rule.level {
+                1 => Self::Klauspost1(Scan::expert(rule, start)),
+                2 => Self::Klauspost2(Scan::expert(rule, start)),
+                3 => Self::Klauspost3(Scan::expert(rule, start)),
+                4 => Self::Klauspost4(Scan::expert(rule, start)),
+                5 => Self::Klauspost5(Scan::expert(rule, start)),
+                _ => Self::Klauspost6(Scan::expert(rule, start)),
+            },
         }
     }
 }

@@ -23,7 +23,7 @@ impl Params {
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
             Self::Chain(rule) => put(out, CHAIN, &chain_fields(rule)),
-            Self::Klauspost(rule) => put(out, KLAUSPOST, &[rule.shift, usize::from(rule.pieces)]),
+            Self::Klauspost(rule) => put(out, KLAUSPOST, &[rule.level, rule.old.into(), rule.pieces.into()]),
         }
     }
 
@@ -37,9 +37,9 @@ impl Params {
         match family {
             CHAIN => read_chain(bytes).map(Self::Chain),
             KLAUSPOST => {
-                let shift = field(bytes, 0, 2)?;
-                let pieces = field(bytes, 0, 1)? == 1;
-                Ok(Self::Klauspost(klauspost::Rule { shift, pieces }))
+                let level = field(bytes, 1, 6)?;
+                let [old, pieces] = [field(bytes, 0, 1)? == 1, field(bytes, 0, 1)? == 1];
+                Ok(Self::Klauspost(klauspost::Rule { level, old, pieces }))
             }
             _ => Err(Error::Side("an unknown expert")),
         }

@@ -33,7 +33,7 @@ pub trait Scanner {
     fn chunk_end(&self) -> usize;
 
     /// Bytes of the next token when `left` are still to be written of a match.
-    fn piece(left: usize) -> usize {
+    fn piece(&self, left: usize) -> usize {
         left.min(Token::MAX_LEN)
     }
 }
@@ -83,7 +83,9 @@ impl<S: Scanner> Planned<S> {
         if self.pos < self.plan.at || self.pos < self.literals {
             return Token::LITERAL;
         }
-        let len = S::piece((self.plan.at + self.plan.len).min(self.end) - self.pos);
+        let len = self
+            .scanner
+            .piece((self.plan.at + self.plan.len).min(self.end) - self.pos);
         if len < Token::MIN_LEN {
             Token::LITERAL
         } else {
