@@ -185,3 +185,39 @@ def rebuild(
     interpreter lock is let go meanwhile. Raises ValueError if side is not side information of a
     span of these bytes, or not of this version.
     """
+
+class Replay:
+    """An encoder of a fixed version, whose output depends on its settings and input alone.
+
+    It is fed in pieces, in one thread at a time; the interpreter lock is let go while it works.
+    Settings that the encoder refuses, and its own failures, raise ValueError.
+    """
+
+    @staticmethod
+    def lzma2(preset: int, extreme: bool, dict_size: int, /) -> Replay:
+        """Raw LZMA2 as liblzma 5.8.4 writes it, with the settings of `xz -preset` (and `-e`)."""
+
+    @staticmethod
+    def bzip2(level: int, /) -> Replay:
+        """A stream as bzip2 1.0.8 writes it, of block size level (1 to 9)."""
+
+    @staticmethod
+    def zstd(
+        level: int,
+        window_log: int,
+        long: bool,
+        jobs: bool,
+        checksum: bool,
+        content_size: int | None,
+        /,
+    ) -> Replay:
+        """A frame as libzstd 1.5.7 writes it; window_log 0 is what the level says.
+
+        jobs: as the command does unless it is told `--single-thread`.
+        """
+
+    def write(self, data: bytes, /) -> bytes:
+        """What the encoder writes now that data follows."""
+
+    def finish(self) -> bytes:
+        """What it still has to write, the end last; nothing may be called after that."""

@@ -13,9 +13,9 @@ from cas.program import Codec
 # The module of each, and in it what is called with the parameters and a pool.
 JOINERS = {
     Codec.DEFLATE: ("cas.codec.deflate", "DeflateJoiner"),
-    Codec.BZIP2: ("cas.codec.bzip2", "Bzip2Joiner"),
-    Codec.XZ: ("cas.codec.xz", "XzJoiner"),
-    Codec.ZSTD: ("cas.codec.zstd", "ZstdJoiner"),
+    Codec.BZIP2: ("cas.codec.bzip2", "joiner"),
+    Codec.XZ: ("cas.codec.xz", "joiner"),
+    Codec.ZSTD: ("cas.codec.zstd", "joiner"),
 }
 
 

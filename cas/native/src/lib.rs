@@ -12,4 +12,7 @@ pub mod look;
 pub mod place;
 #[cfg(feature = "python")]
 mod python;
+pub mod replay;
+#[cfg(feature = "python")]
+mod replay_python;
 pub mod sha;

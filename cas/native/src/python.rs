@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView};
 
 use crate::place::{Dress, NewFile};
+use crate::replay_python::Replay;
 use crate::{cpu, crc, look, place, sha};
 
 /// Below this a checksum takes less time than letting the lock go and getting it again may.
@@ -24,8 +25,8 @@ mod _native {
 
     #[pymodule_export]
     use super::{
-        Sha256, Status, cpu_features, crc32c, describe, dress_directories, look_at, look_at_open, look_into,
-        place_files, sha256_pairs, sha256s, sync_file_system,
+        Replay, Sha256, Status, cpu_features, crc32c, describe, dress_directories, look_at, look_at_open,
+        look_into, place_files, sha256_pairs, sha256s, sync_file_system,
     };
 }
 
