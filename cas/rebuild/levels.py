@@ -24,6 +24,7 @@ from cas.program import DEPTH_LIMIT, SPAN_LIMIT, Codec
 
 PIECES_AHEAD = 32  # not done yet
 PLAIN_AHEAD = 32 * 2**20  # bytes of which they are made, if there is more than one
+WORTHWHILE = 2**18  # bytes that were written, from which it is worth looking at what came out
 QUEUED_MOST = 32 * 2**20  # bytes that wait in queues for the pieces before them
 PLAIN_LIMIT = 64 * 2**20  # bytes at a level that no span has taken
 SIDES_LIMIT = 64 * 2**20  # bytes of side information at a level, ahead of its plain bytes
@@ -113,6 +114,11 @@ class Levels:
             raise FormatError("a recipe ends a level that it did not begin")
         self._open.pop().size = size
 
+    @property
+    def is_due(self) -> bool:
+        """Whether `ready` should be called."""
+        return self._queued >= WORTHWHILE or self._later > PIECES_AHEAD
+
     def ready(self) -> list[bytes]:
         """What has come out by now, in order. Waits while too much is not done."""
         self._advance(self._root)
@@ -125,6 +131,7 @@ class Levels:
         """No more operations come: the rest, as it is done."""
         if len(self._open) > 1:
             raise FormatError("a recipe begins a level that it does not end")
+        self._advance(self._root)
         while (oldest := self._oldest()) is not None:
             yield from self._come_out()
             wait([oldest])

@@ -64,20 +64,25 @@ class _Part:
         """Tell `levels` what the program says; gives what comes out meanwhile."""
         try:
             for op in self._program:
-                if isinstance(op, Copy):
-                    for chunk in islice(self._content, op.count):
-                        levels.write(chunk)
+                for piece in self._pieces(op):
+                    levels.write(piece)
+                    if levels.is_due:
                         yield from levels.ready()
-                elif isinstance(op, Skeleton):
-                    for at in range(0, op.size, SKELETON_PIECE):
-                        levels.write(self._use(min(op.size - at, SKELETON_PIECE)))
-                        yield from levels.ready()
-                else:
-                    self._operate(op, levels)
+                self._operate(op, levels)
+                if levels.is_due:
                     yield from levels.ready()
         finally:
             self._content.close()
             self._skeleton.close()
+
+    def _pieces(self, op: Op) -> Iterable[bytes]:
+        """What an operation writes, if it does."""
+        if isinstance(op, Copy):
+            return islice(self._content, op.count)
+        if isinstance(op, Skeleton):
+            sizes = (min(op.size - at, SKELETON_PIECE) for at in range(0, op.size, SKELETON_PIECE))
+            return map(self._use, sizes)
+        return ()
 
     def _operate(self, op: Op, levels: Levels) -> None:
         match op:

@@ -63,7 +63,8 @@ def blocks(recipes: Iterable[AnyRecipe], source: ContentSource) -> Iterator[Bloc
     recipes = iter(recipes)
     first = next(recipes, None)
     if isinstance(first, ArchiveRecipe):
-        yield from _gathered(run_program(chain([first], recipes), source))
+        for pieces in _gathered(run_program(chain([first], recipes), source)):
+            yield [b"".join(pieces)]  # many are small
     elif first is not None:
         yield from _plain_blocks(map(plain, chain([first], recipes)), source)
 
