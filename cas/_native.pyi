@@ -121,7 +121,7 @@ class Splitter:
 
     def __init__(self, span_size: int = 1048576, /) -> None: ...
     def feed(self, data: bytes | bytearray | memoryview, /) -> list[Span]:
-        """Take the next bytes of the stream, all of them, and give the spans that are complete then.
+        """Take the next bytes of the stream, all of them, and give the spans complete by then.
 
         The interpreter lock is let go meanwhile. What does not go on as a deflate stream is no
         error here: see failed.

@@ -2,23 +2,26 @@
 //!
 //! Experts are tried first, on few tokens each and then the best of them on more; whichever is nearest may
 //! have its numbers changed a little. An expert that is right nearly always is all that is needed. One that
-//! often is wrong has the model beside it, and where the model alone is better, that is taken.
+//! often is wrong has a model beside it. Where that is not good either, what the encoder does is found out from
+//! its tokens, which takes longer. What is taken in the end is what costs least for the first 256 KiB.
 
 use super::Token;
 use super::coder::Cost;
 use super::config::Config;
 use super::expert::{Params, menu, score, variants};
 use super::inflate::Block;
-use super::model::ModelParams;
+use super::model::{ModelParams, Placed, discover};
 use super::span::Span;
 use super::walk::{Given, Walk};
 
 /// Tokens that experts are tried on, round by round, and how many of them go on to the next.
 const ROUNDS: [(usize, usize); 3] = [(2000, 8), (16_000, 3), (64_000, 1)];
-/// An expert that is wrong no more often, of a thousand tokens, needs no model.
-const ALONE: usize = 2;
-/// One that is wrong more often is not worth a try.
+/// An expert that is wrong more often, of a thousand tokens, is not worth a try.
 const USELESS: usize = 300;
+/// One that is not wrong as often needs nothing to be found out.
+const GOOD: usize = 20;
+/// From fewer tokens nothing can be found out.
+const FEW: usize = 2000;
 /// Plain bytes that configurations are compared on.
 const SAMPLE: usize = 256 * 1024;
 
@@ -28,17 +31,43 @@ pub fn choose(spans: &[&Span]) -> Config {
     let Some(span) = spans.iter().max_by_key(|span| span.tokens.len().min(ROUNDS[2].0)) else {
         return Config::default();
     };
-    let Some((expert, wrong)) = best_expert(span) else {
-        return Config::universal();
-    };
-    if wrong <= ALONE {
-        return Config::of_expert(expert);
+    let maybe_expert = best_expert(span);
+    let expert = maybe_expert.map(|(expert, _)| expert);
+    let mut field = Vec::new();
+    match maybe_expert {
+        Some((expert, 0)) => return Config::of_expert(expert),
+        Some((expert, _)) => field.push(Config::of_expert(expert)),
+        None => {}
     }
-    let both = Config {
-        expert: Some(expert),
-        model: Some(ModelParams::default()),
-    };
-    cheapest(span, [both, Config::universal()])
+    let is_good = maybe_expert.is_some_and(|(_, wrong)| wrong < GOOD);
+    let model = Some(if is_good || span.tokens.len() < FEW {
+        ModelParams::default()
+    } else {
+        found_out(span)
+    });
+    if expert.is_some() {
+        field.push(Config {
+            expert,
+            model: model.clone(),
+        });
+    }
+    if !is_good {
+        field.push(Config { expert: None, model });
+    }
+    cheapest(span, field)
+}
+
+fn found_out(span: &Span) -> ModelParams {
+    let (_, blocks) = sample(span);
+    let mut placed = Vec::new();
+    for block in &blocks {
+        let (mut pos, end) = (block.plain.start, block.plain.end);
+        for &token in &span.tokens[block.tokens.clone()] {
+            placed.push(Placed { pos, end, token });
+            pos += token.len();
+        }
+    }
+    discover(&placed, &span.data)
 }
 
 /// The expert that is right most often, and how often of a thousand times it is wrong.
@@ -78,7 +107,7 @@ fn wrong(span: &Span, params: &Params, limit: usize) -> usize {
 }
 
 /// The configuration that costs least for the beginning of the span.
-fn cheapest<const N: usize>(span: &Span, field: [Config; N]) -> Config {
+fn cheapest(span: &Span, field: Vec<Config>) -> Config {
     let (data, blocks) = sample(span);
     let given = Given {
         tokens: &span.tokens,
