@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
+from cas.agent.extract import CHANGED, Extractors
 from cas.agent.roots import Opener, RootGuard
+from cas.archive import is_archive
 from cas.entry import Content, Entry
 from cas.errors import SourceError
 from cas.hashing import digests_of
@@ -24,8 +26,6 @@ from cas.recipe import Copy, Recipe, decode_recipe
 READ_SIZE = 2**20
 
 RECIPES_DECODED = 2
-
-CHANGED = "changed since the scan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,11 @@ def read_wanted(
     wanted: Sequence[int],
     *,
     guard: RootGuard,
+    extractors: Extractors,
 ) -> Iterator[Result]:
     """One result for each of `wanted`, ascending indexes into the chunk space of the page with
-    these entries, in that order. Files are opened once each, below roots that `guard` admitted.
+    these entries, in that order. Files are opened once each, below roots that `guard` admitted;
+    `extractors` read what lies in archives.
 
     Needs memory for `READ_SIZE` bytes and one recipe. Raises SourceError for an index that the
     page does not have, and what `recipe_of` raises.
@@ -83,8 +85,13 @@ def read_wanted(
             if done > start and not content.parts:
                 yield _read_small(opener, entry.path, content, first)
             elif done > start:
-                places = _places(content, recipe_of, first, wanted[start:done])
-                yield from _read_file(opener, entry.path, places)
+                part = recipe_of(content.parts[0])
+                some = wanted[start:done]
+                if is_archive(part):
+                    yield from _read_archive(opener, entry.path, content, first, some, extractors)
+                else:
+                    places = _places(content, part, recipe_of, first, some)
+                    yield from _read_file(opener, entry.path, places)
             first = end
     if done < len(wanted):
         raise SourceError(f"chunk {wanted[done]} is wanted of a page of {first} chunks")
@@ -92,16 +99,18 @@ def read_wanted(
 
 def _places(
     content: Content,
+    part: bytes,
     recipe_of: Callable[[Digest], bytes],
     first: int,
     wanted: Sequence[int],
 ) -> Iterator[_Place]:
-    """Where the chunks `wanted` lie, of a file whose chunks begin at index `first`."""
+    """Where the chunks `wanted` lie, of a file whose chunks begin at index `first`, and whose first
+    recipe is `part`."""
     offset = 0
     remaining = iter(wanted)
     index = next(remaining, None)
-    for part in content.parts:
-        recipe = _decoded(recipe_of(part))
+    for number, id_ in enumerate(content.parts):
+        recipe = _decoded(recipe_of(id_) if number else part)
         if index is None:
             return
         end = first + len(recipe.ids)
@@ -145,6 +154,28 @@ def _read_file(opener: Opener, path: bytes, places: Iterator[_Place]) -> Iterato
     try:
         for run in _neighbours(places):
             yield from _read_run(fd, run)
+    finally:
+        os.close(fd)
+
+
+def _read_archive(
+    opener: Opener,
+    path: bytes,
+    content: Content,
+    first: int,
+    wanted: Sequence[int],
+    extractors: Extractors,
+) -> Iterator[Result]:
+    """The chunks `wanted` of an archive whose chunks begin at index `first`."""
+    try:
+        fd, _ = opener.regular_file(path)
+    except OSError as error:
+        yield from (Missed(index, _unread(error)) for index in wanted)
+        return
+    try:
+        chunks = extractors.of(path, content.parts).chunks(fd, [index - first for index in wanted])
+        for index, data in zip(wanted, chunks, strict=True):
+            yield Missed(index, data) if isinstance(data, str) else Found(index, data)
     finally:
         os.close(fd)
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from cas import __version__, wire
+from cas.agent.extract import Extractors
 from cas.agent.facts import agent_facts
 from cas.agent.outbox import Outbox
 from cas.agent.produce import FrameNumbers, Job, Jobs, Producer
@@ -111,6 +112,7 @@ class Agent:
         self._producers: list[Producer] = []
         self._level = DEFAULT_LEVEL
         self._pages = PageCache(self._page)
+        self._extractors = Extractors(self._recipe, self._noted)
         self._orders: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._looks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._scans: dict[int, _Running] = {}
@@ -308,14 +310,20 @@ class Agent:
         self._outbox.put_message(Recipes(order.scan, tuple(batch)), size)
 
     def _recipe(self, id_: Digest) -> bytes:
-        found = self._spool.get(id_) or self._cache.recipe(id_)
+        found = self._noted(id_)
         if found is None:
             raise SourceError("a recipe is gone from the scan's cache", where=id_.hex())
         return found
 
+    def _noted(self, id_: Digest) -> bytes | None:
+        """A recipe, or a chunk of a skeleton, that the scan kept."""
+        return self._spool.get(id_) or self._cache.recipe(id_)
+
     def _read(self, job: Job) -> Iterator[Found | Lost]:
         entries = self._pages(self._scans[job.scan].pages[job.page])
-        return read_wanted(entries, self._recipe, job.indexes, guard=self._guard)
+        return read_wanted(
+            entries, self._recipe, job.indexes, guard=self._guard, extractors=self._extractors
+        )
 
     def _page(self, id_: Digest) -> list[Entry]:
         encoded = self._spool.get(id_)

@@ -8,7 +8,7 @@ import lzma
 import os
 import random
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,14 +20,18 @@ from hypothesis import strategies as st
 
 from cas.agent import extract
 from cas.agent.extract import CHANGED, NOT_NOTED, Extractor, Extractors
+from cas.agent.read import Found, Missed, read_wanted
+from cas.agent.roots import RootGuard
 from cas.archive import decode_archive_recipe
 from cas.codec import plain
+from cas.entry import Content
 from cas.errors import SourceError
-from cas.ids import Digest
+from cas.ids import Digest, digest_of
 from cas.program import Codec, End
 from cas.unpack import builder
 from cas.unpack.builder import Builder
 from tests.rebuild.archives import Made, Maker, Step, build
+from tests.restore.trees import file
 
 SEEDS = st.integers(0, 2**32)
 
@@ -149,8 +153,8 @@ def opened(tmp_path: Path) -> Iterator[Callable[[bytes], int]]:
         return files[-1].fileno()
 
     yield open_with
-    for file in files:
-        file.close()
+    for one in files:
+        one.close()
 
 
 @pytest.mark.parametrize("part_ops", [builder.PART_OPS, 3])
@@ -252,6 +256,39 @@ def test_what_changed_is_missed_and_the_rest_found(
     found = list(extractor(made).chunks(opened(bytes(data[:-50])), indexes))
     for number, (index, chunk) in enumerate(zip(indexes, found, strict=True)):
         assert (CHANGED if number in (4, 6, 9) else made.chunks[ids[index]]) == chunk
+
+
+def test_a_page_may_have_archives_among_its_files(
+    tmp_path: Path, zips: tuple[Made, list[int]]
+) -> None:
+    made, _ = zips
+    (tmp_path / "a").write_bytes(b"before")
+    (tmp_path / "b.zip").write_bytes(made.data)
+    (tmp_path / "c").write_bytes(b"after")
+    top = os.fsencode(tmp_path).strip(b"/")
+    entries = [
+        file(top + b"/a", Content(6, digest_of(b"before"), 1)),
+        file(top + b"/b.zip", made.content),
+        file(top + b"/c", Content(5, digest_of(b"after"), 1)),
+    ]
+    kept = Extractors(made.objects.__getitem__, made.skeletons.get)
+    guard = RootGuard([os.fsencode(tmp_path)])
+    guard.admit(os.fsencode(tmp_path))
+
+    def read(wanted: Sequence[int]) -> list[Found | Missed]:
+        recipe_of = made.objects.__getitem__
+        return list(read_wanted(entries, recipe_of, wanted, guard=guard, extractors=kept))
+
+    last = len(chunk_ids(made)) + 1
+    assert [
+        Found(0, b"before"), Found(1, made.skeletons[chunk_ids(made)[0]]),
+        Found(3, made.chunks[chunk_ids(made)[2]]), Found(last, b"after"),
+    ] == read([0, 1, 3, last])  # fmt: skip
+    (tmp_path / "b.zip").unlink()
+    gone = "cannot be read any more: No such file or directory"
+    assert [Missed(1, gone), Missed(3, gone), Found(last, b"after")] == read([1, 3, last])
+    with pytest.raises(SourceError, match="is wanted of a page"):
+        read([last + 1])
 
 
 def test_what_was_not_noted_is_missed(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cas.agent.read import CHANGED, READ_SIZE, Found, Missed, read_wanted
+from cas.agent.extract import CHANGED, Extractors
+from cas.agent.read import READ_SIZE, Found, Missed, read_wanted
 from cas.agent.roots import RootGuard
 from cas.chunker import MAX_SIZE
 from cas.entry import Entry
@@ -31,7 +32,11 @@ class Tree:
             self.asked += 1
             return self.done.objects[id_]  # type: ignore[index]  # a digest
 
-        return list(read_wanted(self.done.entries, recipe_of, wanted, guard=self.guard))
+        extractors = Extractors(recipe_of, lambda _: None)
+        return list(
+            read_wanted(self.done.entries, recipe_of, wanted, guard=self.guard,
+                        extractors=extractors)
+        )  # fmt: skip
 
     def chunks(self) -> list[bytes]:
         """The chunk space, as the recipes say it is."""
