@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from cas.archive import NOTE_LIMIT, NOTES_LIMIT, ArchiveRecipe, encode_archive_recipe
 from cas.chunker import Chunker, cut_whole
 from cas.entry import Content
-from cas.ids import DIGEST_SIZE, Digest, digest_of
+from cas.hashing import digests_of
+from cas.ids import DIGEST_SIZE, Digest
 from cas.program import Begin, Codec, End, Op, Skeleton, Span, Verbatim
 from cas.recipe import PART_CHUNKS, Copy, Recipe, encode_recipe, recipe_id
 
@@ -134,8 +135,9 @@ class Builder:
         if not chunks:
             return
         part = self._part
-        part.ids += map(digest_of, chunks)
-        part.lengths += map(len, chunks)
+        lengths = [len(chunk) for chunk in chunks]
+        part.ids += _digests(chunks, lengths)
+        part.lengths += lengths
         if part.program and isinstance(part.program[-1], Copy):
             part.program[-1] = Copy(part.program[-1].count + len(chunks))
         else:
@@ -176,12 +178,17 @@ class Builder:
         self._keep(self._parts[-1], encoded)
 
     def _keep_skeleton(self, data: bytes) -> tuple[list[Digest], list[int]]:
-        ids: list[Digest] = []
         lengths = cut_whole(data)
+        ids = digests_of(data, lengths)
         at = 0
-        for length in lengths:
-            chunk = data[at : at + length]
-            ids.append(digest_of(chunk))
-            self._keep(ids[-1], chunk)
+        for id_, length in zip(ids, lengths, strict=True):
+            self._keep(id_, data[at : at + length])
             at += length
         return ids, lengths
+
+
+def _digests(chunks: list[memoryview], lengths: list[int]) -> list[Digest]:
+    """The ids of chunks that lie in one buffer, from its start and end to end."""
+    buffer = chunks[0].obj
+    assert isinstance(buffer, bytes)
+    return digests_of(buffer, lengths)

@@ -61,6 +61,7 @@ class Unpacker:
         self._names: list[bytes] = []
         self._nested = 0
         self._reasons: Counter[str] = Counter()
+        self._is_noted = False  # that the limits have been reached
         self._parsers: dict[Form, Callable[[Source], None]] = {
             Form.TAR: lambda source: self._members(tar.members(source, self._frame)),
             Form.AR: lambda source: self._members(ar.members(source, self._frame)),
@@ -101,13 +102,18 @@ class Unpacker:
 
     def _is_over(self) -> bool:
         """Whether a limit keeps everything that follows, or lies deeper, from being taken apart."""
-        if self._budget.is_spent:
-            self._note("over the limits for one file: left as it is from here on")
-        elif is_too_deep(self._builder.level, self._nested):
+        if self._is_spent():
+            return True
+        if is_too_deep(self._builder.level, self._nested):
             self._note("too deep in other archives")
-        else:
-            return False
-        return True
+            return True
+        return False
+
+    def _is_spent(self) -> bool:
+        if self._budget.is_spent and not self._is_noted:
+            self._is_noted = True
+            self._note("over the limits for one file: left as it is from here on")
+        return self._budget.is_spent
 
     def _members(self, items: Iterable[Item]) -> None:
         for item in items:
@@ -118,7 +124,7 @@ class Unpacker:
             else:
                 self._content(item.body)
                 is_over = False
-            if is_over or self._is_over():
+            if is_over or self._is_spent():
                 return
 
     def _member(self, item: Member) -> bool:

@@ -6,7 +6,7 @@ the archive alone, never on the clock, so that the same archive has the same rec
 
 from __future__ import annotations
 
-from cas.program import DEPTH_LIMIT
+from cas.program import DEPTH_LIMIT, Codec
 
 NESTED_LIMIT = 16  # archives in each other; of those, as many codecs as a program may have levels
 
@@ -39,6 +39,11 @@ SKELETON_FREE, SKELETON_SHARE = 64 * 2**20, 2  # and as much as half of the file
 # 500, and a link of 400 kB/s brings as much of a tarball in the time that it takes to unpack it.
 PATIENCE_NS = 600
 
+# The same for any file, and for each of its bytes, by what codecs need on the average. So a gigabyte
+# of .tar.xz may take half an hour, and what comes after that stays as it is.
+WORK_FREE_NS, WORK_NS = 300 * 10**9, 2000
+COSTS_NS = {Codec.DEFLATE: 20, Codec.BZIP2: 80, Codec.XZ: 500, Codec.ZSTD: 20}
+
 
 class Budget:
     """What is left for one file of `size` bytes."""
@@ -48,10 +53,12 @@ class Budget:
         self.skeleton_left = SKELETON_FREE + size // SKELETON_SHARE
         self.streams_left = STREAMS_FREE + size // STREAM_SIZE
         self.patience_ns = patience_ns
+        self.work_left_ns = WORK_FREE_NS + WORK_NS * size
 
-    def plain(self, count: int) -> None:
-        """Count plain bytes of a stream."""
+    def plain(self, count: int, codec: Codec) -> None:
+        """Count plain bytes of a stream, and the work that they are."""
         self.plain_left -= count
+        self.work_left_ns -= count * COSTS_NS[codec]
 
     def skeleton(self, count: int) -> None:
         """Count bytes of skeleton."""
@@ -65,8 +72,7 @@ class Budget:
     @property
     def is_spent(self) -> bool:
         """Whether nothing more may be taken apart."""
-        return self.plain_left <= 0 or self.skeleton_left <= 0
-
+        return min(self.plain_left, self.skeleton_left, self.work_left_ns) <= 0
 
 def is_too_much(plain: int, compressed: int) -> bool:
     """Whether a stream of so many bytes holds more than any honest one does."""

@@ -10,7 +10,7 @@ from cas.codec.base import Splitter
 from cas.unpack.detect import Form
 from cas.unpack.limits import Budget
 
-# In each there is `splitter(head, budget)`, which gives nothing for what the codec cannot do.
+# In each there is `splitter(head, may_go_on)`, which gives nothing for what the codec cannot do.
 OTHERS = {
     Form.BZIP2: "cas.codec.bzip2",
     Form.XZ: "cas.codec.xz",
@@ -35,4 +35,4 @@ class CodecSplitters:
             module = import_module(OTHERS[form])
         except ImportError:
             return None
-        return cast(Splitter | None, module.splitter(head, budget))
+        return cast(Splitter | None, module.splitter(head, budget.may_go_on))

@@ -82,7 +82,7 @@ class Stream:
             self._write_spans()
             if isinstance(event, bytes) and event:
                 self._given += len(event)
-                self._budget.plain(len(event))
+                self._budget.plain(len(event), self._splitter.codec)
                 return event
         return b""
 

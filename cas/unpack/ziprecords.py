@@ -148,7 +148,8 @@ def _parse_directory(data: bytes, start: int, shift: int) -> Directory | None:
             extra = _extra_fields(data[at + _CENTRAL.size + names : end - comment])
             size, stored, offset = _wide([size, stored, offset], extra.get(_ZIP64, b""))
         if shift + offset < start:
-            directory.records[shift + offset] = Record(flags, method, stored, size, attributes)
+            record = Record(flags, method, stored, size, attributes)
+            directory.records.setdefault(shift + offset, record)
         at = end
     return directory if directory.records else None
 

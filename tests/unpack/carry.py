@@ -56,6 +56,7 @@ class CarrySplitter:
             except (zlib.error, OSError, lzma.LZMAError):
                 self.failed = "broken"
                 self.rest = data[at:]
+                self._settle()
                 return
             self.ended = self._decompressor.eof
             taken = len(piece) - len(self._decompressor.unused_data)
@@ -65,9 +66,7 @@ class CarrySplitter:
                 return
 
     def _span(self, plain: bytes, stream: bytes) -> Iterator[Event]:
-        while self._late:
-            future, side = self._late.popleft()
-            future.set_result(side)
+        self._settle()
         self._covered += len(stream)
         side = digest_of(plain) + stream
         if self._covered // STEP % 2 or self.ended:
@@ -79,10 +78,13 @@ class CarrySplitter:
         yield plain[: len(plain) // 2]
         yield plain[len(plain) // 2 :]
 
-    def finish(self) -> Sequence[Event]:
+    def _settle(self) -> None:
         while self._late:
             future, side = self._late.popleft()
             future.set_result(side)
+
+    def finish(self) -> Sequence[Event]:
+        self._settle()
         return []
 
 

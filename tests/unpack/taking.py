@@ -12,6 +12,7 @@ from cas.archive import ArchiveRecipe, decode_any_recipe
 from cas.chunker import cut_whole
 from cas.codec import registry
 from cas.entry import Content
+from cas.hashing import digests_of
 from cas.ids import Digest, digest_of
 from cas.rebuild.run import block_data, content_blocks
 from cas.unpack import builder
@@ -70,16 +71,19 @@ def take_apart(data: bytes, splitters: Splitters | None = None) -> Taken | None:
     objects: dict[Digest, bytes] = {}
     chunks: dict[Digest, bytes] = {}
 
-    def recorded(chunk: bytes | memoryview) -> Digest:
-        id_ = digest_of(chunk)
-        chunks[id_] = bytes(chunk)
-        return id_
+    def recorded(data: bytes, lengths: Sequence[int]) -> list[Digest]:
+        ids = digests_of(data, lengths)
+        at = 0
+        for id_, length in zip(ids, lengths, strict=True):
+            chunks[id_] = data[at : at + length]
+            at += length
+        return ids
 
     counted: list[int] = []
     with (
         tempfile.TemporaryFile() as file,
         ThreadPoolExecutor(1) as hashing,
-        patch.object(builder, "digest_of", recorded),
+        patch.object(builder, "digests_of", recorded),
     ):
         file.write(data)
         file.flush()
