@@ -7,10 +7,11 @@ from importlib import import_module
 from typing import cast
 
 from cas.codec.base import Splitter
+from cas.codec.deflate import DeflateSplitter, Encoder
 from cas.unpack.detect import Form
 from cas.unpack.limits import Budget
 
-# In each there is `splitter(head, may_go_on)`, which gives nothing for what the codec cannot do.
+# In each there is `splitter(head, budget)`, which gives nothing for what the codec cannot do.
 OTHERS = {
     Form.BZIP2: "cas.codec.bzip2",
     Form.XZ: "cas.codec.xz",
@@ -24,10 +25,11 @@ class CodecSplitters:
 
     def __init__(self, pool: Executor) -> None:
         self._pool = pool
+        self._encoder = Encoder()
 
     def deflate(self) -> Splitter | None:
-        """For a raw deflate stream."""
-        return None
+        """For a raw deflate stream; nothing if those before it were no use."""
+        return None if self._encoder.is_hopeless else DeflateSplitter(self._pool, self._encoder)
 
     def other(self, form: Form, head: bytes, budget: Budget) -> Splitter | None:
         """For a stream of another form; nothing where its library is not there."""
@@ -35,4 +37,4 @@ class CodecSplitters:
             module = import_module(OTHERS[form])
         except ImportError:
             return None
-        return cast(Splitter | None, module.splitter(head, budget.may_go_on))
+        return cast(Splitter | None, module.splitter(head, budget))

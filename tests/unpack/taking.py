@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from unittest.mock import patch
@@ -14,12 +14,15 @@ from cas.codec import registry
 from cas.entry import Content
 from cas.hashing import digests_of
 from cas.ids import Digest, digest_of
+from cas.program import Codec
 from cas.rebuild.run import block_data, content_blocks
 from cas.unpack import builder
 from cas.unpack.driver import Splitters
 from cas.unpack.file import Surroundings, unpack_file
 from tests.rebuild.archives import DictSource
 from tests.unpack.carry import JOINERS, CarrySplitters
+
+Joiners = Mapping[Codec, tuple[str, str]]
 
 
 @dataclass
@@ -97,22 +100,25 @@ def take_apart(data: bytes, splitters: Splitters | None = None) -> Taken | None:
     return Taken(data, content, objects, chunks)
 
 
-def again(taken: Taken) -> bytes:
-    """What the recipes of `taken` rebuild."""
+def again(taken: Taken, joiners: Joiners = JOINERS) -> bytes:
+    """What the recipes of `taken` rebuild, with toys as a rule."""
     source = DictSource()
     source.held = taken.chunks | taken.objects
-    with patch.dict(registry.JOINERS, JOINERS):
+    with patch.dict(registry.JOINERS, joiners):
         blocks = content_blocks(taken.content, source)
         return b"".join(piece for block in blocks for piece in block_data(block))
 
 
 def check(
-    data: bytes, contained: Sequence[bytes] = (), splitters: Splitters | None = None
+    data: bytes,
+    contained: Sequence[bytes] = (),
+    splitters: Splitters | None = None,
+    joiners: Joiners = JOINERS,
 ) -> Taken:
     """`data` taken apart and rebuilt, the files `contained` found in it as they are outside."""
     taken = take_apart(data, splitters)
     assert taken is not None
-    assert data == again(taken)
+    assert data == again(taken, joiners)
     for one in contained:
         assert taken.has(one), f"a file of {len(one)} bytes is not there"
     return taken

@@ -11,6 +11,7 @@ import random
 import struct
 import tarfile
 import zlib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,7 @@ def test_members_are_one_stream() -> None:
             tar.addfile(info, io.BytesIO(FILES[name]))
     plain = out.getvalue()
     cuts = [0, 300, 300, 5000, 150_000, 301_000, len(plain)]
-    parts = [plain[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
+    parts = [plain[a:b] for a, b in pairwise(cuts)]
     data = b"".join(framed(part, 8, b"part\0") for part in parts)
     taken = check(data, [FILES["b/random"], FILES["a/chunk"]])
     assert 1 == begins(taken)
