@@ -39,8 +39,8 @@ SKELETON_FREE, SKELETON_SHARE = 64 * 2**20, 2  # and as much as half of the file
 # 500, and a link of 400 kB/s brings as much of a tarball in the time that it takes to unpack it.
 PATIENCE_NS = 600
 
-# The same for any file, and for each of its bytes, by what codecs need on the average. So a gigabyte
-# of .tar.xz may take half an hour, and what comes after that stays as it is.
+# The same for any file and each byte of it, by what codecs need on the average. So a gigabyte
+# of .tar.xz may take half an hour; what comes after that stays as it is.
 WORK_FREE_NS, WORK_NS = 300 * 10**9, 2000
 COSTS_NS = {Codec.DEFLATE: 20, Codec.BZIP2: 80, Codec.XZ: 500, Codec.ZSTD: 20}
 
@@ -73,6 +73,7 @@ class Budget:
     def is_spent(self) -> bool:
         """Whether nothing more may be taken apart."""
         return min(self.plain_left, self.skeleton_left, self.work_left_ns) <= 0
+
 
 def is_too_much(plain: int, compressed: int) -> bool:
     """Whether a stream of so many bytes holds more than any honest one does."""
