@@ -4,6 +4,8 @@ A file is read between two looks at its status. When size or times differ, it is
 times, with a pause that leaves a writer time to finish; what changes all the time is taken as it
 was read, up to the size it had, and marked INCONSISTENT.
 
+An archive is taken apart (`cas.unpack`), unless it has holes: its recipe has none.
+
 Only holes of `HOLE_LEAST` and more are kept as holes. A smaller one is cheaper read than
 remembered, and read as zeros its file has the same chunks as a copy without holes, in an archive
 say.
@@ -17,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from cas._native import Status, look_at_open
 from cas.agent.assemble import Assembler
@@ -26,12 +29,17 @@ from cas.chunker import MIN_SIZE
 from cas.entry import HOLE_DIGEST, INCONSISTENT, Content
 from cas.errors import LimitError
 from cas.ids import EMPTY_DIGEST, Digest, digest_of
+from cas.unpack.detect import HEAD, detect
+from cas.unpack.file import Surroundings, unpack_file
+from cas.unpack.limits import LEAST_FILE
+from cas.unpack.splitters import CodecSplitters
 
 READ_SIZE = 2**20  # fits a core's cache: measured faster than less or more
 HOLE_LEAST = 2**20
 HOLES_HASHED = 16 * 2**30  # in one file; to hash more zeros takes longer than anyone would wait
 UNSIZED_LIMIT = 16 * 2**20  # read of a file that says it is empty and is not, as in /proc
 PAUSES = (0.02, 0.1, 0.4)  # seconds before a changing file is read again
+SPANS_AT_ONCE = 2  # of a compressed stream, that are analysed side by side
 LARGE = 2**30  # a file that is read again once only
 
 Run = tuple[int, int, bool]  # offset, length, whether it is a hole
@@ -63,6 +71,7 @@ class ContentReader:
         self._keep = keep
         self._count = count
         self._pool = ThreadPoolExecutor(1, "digest")
+        self._spans = ThreadPoolExecutor(SPANS_AT_ONCE, "spans")
 
     def read(self, path: bytes) -> FileState:
         """The state of the file `path`. Raises OSError when it is not there or cannot be read."""
@@ -94,6 +103,10 @@ class ContentReader:
             return self._large(fd, status)
         data = os.read(fd, size) if size else _unsized(fd)
         self._count(0, len(data))
+        if len(data) >= LEAST_FILE and detect(data[:HEAD]) is not None:
+            content = unpack_file(fd, len(data), self._around(lambda _: None))
+            if content is not None:
+                return content, 0
         if len(data) <= MIN_SIZE:
             return _small(data), 0
         assembler = Assembler(self._pool, self._keep)
@@ -105,6 +118,11 @@ class ContentReader:
         size = status.st_size
         is_sparse = status.st_blocks * 512 < size
         holes = sum(length for _, length, hole in runs(fd, size) if hole) if is_sparse else 0
+        if not holes:
+            count = partial(self._count, 0)
+            content = unpack_file(fd, size, self._around(count))
+            if content is not None:
+                return content, 0
         assembler = Assembler(self._pool, self._keep, hashed=holes <= HOLES_HASHED)
         for offset, length, hole in runs(fd, size) if holes else ((0, size, False),):
             if hole:
@@ -113,6 +131,9 @@ class ContentReader:
                 break
         content = assembler.finish()
         return content, HOLE_DIGEST if holes > HOLES_HASHED and content.parts else 0
+
+    def _around(self, count: Callable[[int], None]) -> Surroundings:
+        return Surroundings(self._keep, count, self._pool, CodecSplitters(self._spans))
 
     def _feed(self, assembler: Assembler, fd: int, at: int, end: int) -> bool:
         """Hand over the bytes from `at` to `end`; false when the file has become shorter."""
@@ -127,8 +148,9 @@ class ContentReader:
         return at == end
 
     def close(self) -> None:
-        """End the thread."""
+        """End the threads."""
         self._pool.shutdown()
+        self._spans.shutdown(cancel_futures=True)
 
 
 def runs(fd: int, size: int) -> Iterator[Run]:
