@@ -2,7 +2,7 @@
 
 use super::chain::{Rule, Sync};
 use super::links::Hash;
-use super::{Params, klauspost};
+use super::{Params, klauspost, table};
 
 /// The numbers of zlib's levels, which its kin have kept: good, lazy, nice, depth, insert.
 const LEVELS: [(usize, usize, usize, usize, usize); 9] = [
@@ -69,6 +69,8 @@ pub fn menu() -> Vec<Params> {
     menu.extend([6, 9].map(zlib).map(kept));
     menu.extend([6, 9].map(chromium).map(kept));
     menu.extend([6, 9].map(go).map(kept));
+    menu.push(Params::GoFastest);
+    menu.extend(tables());
     menu.extend([1, 5, 8, 7, 4, 3, 2].map(zlib).map(kept));
     menu.extend([1, 2, 3].map(|level| with(level, Sync::Prime)));
     menu.extend([6, 9, 1, 5, 8, 7, 4, 3, 2].map(|level| with(level, Sync::Forget)));
@@ -113,4 +115,11 @@ pub fn variants(params: &Params, furthest: usize) -> Vec<Params> {
         all.extend(windows.map(|reach| Rule { reach, ..*rule }));
     }
     all.into_iter().map(Params::Chain).collect()
+}
+
+fn tables() -> Vec<Params> {
+    let isal = |bits| table::Rule::Isal(table::Isal { bits });
+    [table::Rule::Libdeflate, table::Rule::Quick, isal(13), isal(15)]
+        .map(Params::Table)
+        .to_vec()
 }

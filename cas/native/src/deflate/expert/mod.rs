@@ -12,16 +12,18 @@ mod params;
 mod plan;
 mod score;
 mod slots;
+mod table;
 #[cfg(test)]
 mod tests;
 
 use super::Token;
 use chain::Chain;
-use klauspost::{Level1, Level2, Level3, Level4, Level5, Level6, Scan};
+use klauspost::{GoFastest, Level1, Level2, Level3, Level4, Level5, Level6, Scan};
 pub use menu::{menu, variants};
 pub use params::Params;
 use plan::Planned;
 pub use score::{Score, score};
+use table::Table;
 
 /// Foretells the tokens of one encoder from the plain bytes and what it has seen.
 ///
@@ -59,6 +61,8 @@ fn parse<E: Expert + ?Sized>(expert: &mut E, data: &[u8], mut pos: usize, end: u
 /// Any of the experts.
 pub enum AnyExpert {
     Chain(Chain),
+    Table(Planned<Table>),
+    GoFastest(Planned<Scan<GoFastest>>),
     Klauspost1(Planned<Scan<Level1>>),
     Klauspost2(Planned<Scan<Level2>>),
     Klauspost3(Planned<Scan<Level3>>),
@@ -71,6 +75,8 @@ macro_rules! each {
     ($any:ident, $expert:ident, $call:expr) => {
         match $any {
             Self::Chain($expert) => $call,
+            Self::Table($expert) => $call,
+            Self::GoFastest($expert) => $call,
             Self::Klauspost1($expert) => $call,
             Self::Klauspost2($expert) => $call,
             Self::Klauspost3($expert) => $call,
@@ -81,12 +87,20 @@ macro_rules! each {
     };
 }
 
+const GO: klauspost::Rule = klauspost::Rule {
+    level: 1,
+    old: false,
+    pieces: false,
+};
+
 impl AnyExpert {
     /// At `start` of `data`, having seen the history before.
     #[must_use]
     pub fn new(params: &Params, data: &[u8], start: usize) -> Self {
         match params {
             Params::Chain(rule) => Self::Chain(Chain::new(rule, data, start)),
+            Params::Table(rule) => Self::Table(Table::expert(*rule, data, start)),
+            Params::GoFastest => Self::GoFastest(Scan::expert(&GO, start)),
             Params::Klauspost(rule) => match rule.level {
                 1 => Self::Klauspost1(Scan::expert(rule, start)),
                 2 => Self::Klauspost2(Scan::expert(rule, start)),

@@ -4,8 +4,9 @@
 //! one form of each value: a field outside its range, or written longer than it must be, is an error.
 
 use super::chain::{self, Sync};
-use super::klauspost;
+
 use super::links::Hash;
+use super::{klauspost, table};
 use crate::deflate::Error;
 
 /// An expert and its numbers.
@@ -13,17 +14,26 @@ use crate::deflate::Error;
 pub enum Params {
     Chain(chain::Rule),
     Klauspost(klauspost::Rule),
+    /// Level 1 of Go's compress/flate.
+    GoFastest,
+    Table(table::Rule),
 }
 
 const CHAIN: u8 = 1;
 const KLAUSPOST: u8 = 2;
+const GO_FASTEST: u8 = 3;
+const TABLE: u8 = 4;
 
 impl Params {
     /// Appends the written form to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
             Self::Chain(rule) => put(out, CHAIN, &chain_fields(rule)),
-            Self::Klauspost(rule) => put(out, KLAUSPOST, &[rule.level, rule.old.into(), rule.pieces.into()]),
+            Self::Klauspost(rule) => {
+                put(out, KLAUSPOST, &[rule.level, rule.old.into(), rule.pieces.into()]);
+            }
+            Self::GoFastest => put(out, GO_FASTEST, &[]),
+            Self::Table(rule) => put(out, TABLE, &table_fields(*rule)),
         }
     }
 
@@ -41,6 +51,8 @@ impl Params {
                 let [old, pieces] = [field(bytes, 0, 1)? == 1, field(bytes, 0, 1)? == 1];
                 Ok(Self::Klauspost(klauspost::Rule { level, old, pieces }))
             }
+            GO_FASTEST => Ok(Self::GoFastest),
+            TABLE => read_table(bytes).map(Self::Table),
             _ => Err(Error::Side("an unknown expert")),
         }
     }
@@ -112,5 +124,27 @@ fn read_chain(bytes: &mut &[u8]) -> Result<chain::Rule, Error> {
         reach: field(bytes, 0, 32768)?,
         shortest: field(bytes, 3, 6)?,
         sync: SYNCS[field(bytes, 0, SYNCS.len() - 1)?],
+    })
+}
+
+fn table_fields(rule: table::Rule) -> [usize; 2] {
+    match rule {
+        table::Rule::Libdeflate => [0, 0],
+        table::Rule::Quick => [1, 0],
+        table::Rule::Isal(table::Isal { bits }) => [2, bits as usize],
+    }
+}
+
+fn read_table(bytes: &mut &[u8]) -> Result<table::Rule, Error> {
+    let kind = field(bytes, 0, 2)?;
+    let bits = if kind == 2 {
+        field(bytes, 12, 15)?
+    } else {
+        field(bytes, 0, 0)?
+    };
+    Ok(match kind {
+        0 => table::Rule::Libdeflate,
+        1 => table::Rule::Quick,
+        _ => table::Rule::Isal(table::Isal { bits: bits as u32 }),
     })
 }

@@ -1,4 +1,4 @@
-//! Levels 1 to 6 of klauspost/compress. Level 5 is the default of pgzip, and so of Podman, Buildah, Skopeo and
+//! Level 1 of Go's compress/flate, and levels 1 to 6 of klauspost/compress. Its level 5 is the default of pgzip, and so of Podman, Buildah, Skopeo and
 //! umoci.
 //!
 //! Input is taken in chunks. A scan goes on in steps that get longer the longer there is no match; matches are
@@ -8,6 +8,7 @@
 //! Method: that of the encoder by Klaus Post (BSD licence), which started from Snappy's; written anew.
 
 mod double;
+mod go;
 mod single;
 mod tail;
 
@@ -15,6 +16,7 @@ use super::bytes::{common, load32};
 use super::plan::{Plan, Planned, Scanner};
 use crate::deflate::{Token, WINDOW};
 pub use double::Level4;
+pub use go::GoFastest;
 pub use single::{Level1, Level2, Level3};
 pub use tail::{Level5, Level6};
 
@@ -33,8 +35,6 @@ pub struct Rule {
 const CHUNK: usize = 65535;
 /// In a shorter chunk no matches are looked for, and everything is forgotten.
 const SHORTEST: usize = 128;
-/// The scan ends so many bytes before the chunk does.
-const MARGIN: usize = 11;
 /// Matches are nearer than this, but for some that are looked up at the end of another.
 const REACH: usize = 32768;
 /// Steps of one find.
@@ -60,12 +60,13 @@ pub struct Chunk {
     /// Distance of the last match.
     repeat: usize,
     longest: usize,
+    margin: usize,
 }
 
 impl Chunk {
     /// The last position of the scan.
     fn limit(&self) -> usize {
-        self.end.saturating_sub(MARGIN)
+        self.end.saturating_sub(self.margin)
     }
 
     /// Bytes that match at `at`, `dist` back, when the first `known` are known to.
@@ -106,6 +107,9 @@ fn agrees(data: &[u8], at: usize, back: usize, word: u64) -> bool {
 
 /// What each level does on its own.
 pub trait Level {
+    /// The scan ends so many bytes before the chunk does.
+    const MARGIN: usize = 11;
+
     fn new(old: bool) -> Self;
 
     /// Forgets everything.
@@ -114,6 +118,12 @@ pub trait Level {
     /// Scans on from `chunk.at`, which is not past the limit, for at most `STEPS` steps or to where the next
     /// would go past the limit; then `chunk.at` is the end. `data` ends where the chunk does.
     fn scan(&mut self, data: &[u8], chunk: &mut Chunk) -> Option<Plan>;
+
+    /// The match that begins at `chunk.at`.
+    fn plan(&self, data: &[u8], chunk: &Chunk, dist: usize) -> Plan {
+        let len = chunk.extend(data, chunk.at, dist, 4);
+        chunk.widen(data, chunk.at, dist, len)
+    }
 
     /// Puts in what belongs to a match of `len` bytes, after which the scan goes on at `chunk.at`; this may
     /// find where a match begins there.
@@ -157,6 +167,7 @@ impl<L: Level> Scan<L> {
             end,
             base,
             repeat: 1,
+            margin: L::MARGIN,
             ..Chunk::default()
         };
         if (1..SHORTEST).contains(&(end - from)) {
@@ -201,8 +212,7 @@ impl<L: Level> Scanner for Scan<L> {
         if chunk.at < chunk.limit() {
             let data = &data[..chunk.end];
             if let Some(dist) = chunk.pending.take() {
-                let len = chunk.extend(data, chunk.at, dist, 4);
-                return chunk.widen(data, chunk.at, dist, len);
+                return self.level.plan(data, chunk, dist);
             }
             if let Some(plan) = self.level.scan(data, chunk) {
                 return plan;
