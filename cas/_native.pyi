@@ -78,6 +78,26 @@ def look_into(
     read, and closed. Raises OSError when that fails.
     """
 
+class Scout:
+    """Lists directories ahead of who walks, in a thread of its own: one and all below it, each
+    before those in it, in byte order of their names. Some it leaves out."""
+
+    def __init__(
+        self, directory: int, path: bytes, flags: int, quiet: int, user: int, most: int, /
+    ) -> None:
+        """Begin with an open directory, whose path is path. Directories are opened with flags; with
+        quiet too, where they are the user's own or the user is 0. One with more names than most is
+        left out. Raises OSError."""
+
+    def take(
+        self, path: bytes, prefix: bytes, /
+    ) -> tuple[tuple[list[tuple[bytes, Status | int | None]], list[int]], float] | None:
+        """If the next listing is of the directory path: what look_into would give, and how many
+        seconds old it is."""
+
+    def close(self) -> None:
+        """List no more."""
+
 def describe(items: list[tuple[bytes, Status]], /) -> tuple[bytes, bytes, list[int]]:
     """The paths of items, with a zero byte after each; their identities, with inode numbers, end
     to end; and the devices that they are on, each once."""

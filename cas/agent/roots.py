@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TypeAlias, TypeVar
 
-from cas._native import Status, look, look_at_open, look_into
+from cas._native import Scout, Status, look, look_at_open, look_into
 from cas.errors import SourceError
 
 _PLACE_ONLY: int = getattr(os, "O_PATH", os.O_RDONLY)  # Linux: needs no right to read
@@ -195,9 +195,15 @@ class Opener:
         found, stops = _quietly(
             _LISTED, status, lambda flags: look_into(place, name, flags, most, prefix)
         )
-        if stops and status.st_mode & _SEARCHED_BY_ALL != _SEARCHED_BY_ALL:
-            _check_searched(found)
+        check_searched(found, stops, status)
         return found, stops
+
+    def scout(self, path: bytes, most: int) -> Scout | None:
+        """Who lists the directory `path` and those below it ahead of `look_into`, if it can be."""
+        try:
+            return Scout(self.directory(path), path, _LISTED, _NO_ATIME, os.geteuid(), most)
+        except OSError:
+            return None
 
     def forget(self, path: bytes) -> None:
         """Close the directory `path`, if it is open: it is not needed any more."""
@@ -277,7 +283,10 @@ def _check_regular(status: Status) -> None:
         raise FileNotFoundError(errno.ENOENT, "no regular file any more")
 
 
-def _check_searched(found: list[Found]) -> None:
-    """Raise if every name is refused: then it is the directory that may not be searched."""
+def check_searched(found: list[Found], stops: list[int], status: Status) -> None:
+    """Raise if every name of the directory with this status is refused: then it is the directory
+    that may not be searched."""
+    if not stops or status.st_mode & _SEARCHED_BY_ALL == _SEARCHED_BY_ALL:
+        return
     if all(what == errno.EACCES for _, what in found):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))

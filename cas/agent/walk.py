@@ -29,10 +29,10 @@ from heapq import merge
 from itertools import chain, islice
 from typing import Protocol, TypeAlias, cast
 
-from cas._native import Status, look
+from cas._native import Scout, Status, look
 from cas.agent.mounts import Mounts
 from cas.agent.reasons import unreadable
-from cas.agent.roots import Found, Opener, Root, RootGuard
+from cas.agent.roots import Found, Opener, Root, RootGuard, check_searched
 from cas.entry import NAME_LIMIT, PATH_LIMIT, Problem, path_order
 from cas.errors import SourceError
 from cas.ignore import Decision
@@ -157,6 +157,7 @@ class _Walk:
         self._waiting: list[Item] = []  # directories that go in only with something below them
         self._found: list[Item] = []
         self._stack: list[_Frame] = []
+        self._scout: Scout | None = None
 
     def batches(self) -> Iterator[list[Item]]:
         """What is above the root, the root, and what is below it."""
@@ -177,7 +178,17 @@ class _Walk:
             return None
 
     def _below(self, status: Status) -> Iterator[list[Item]]:
-        self._enter(self._root.path, status, self._rules.directory(b""))
+        decision = self._rules.directory(b"")
+        if decision is Decision.ENTER_ALL:
+            self._scout = self._opener.scout(self._root.path, LOOKED_AT_ONCE)
+        try:
+            self._enter(self._root.path, status, decision)
+            yield from self._stacked()
+        finally:
+            if self._scout is not None:
+                self._scout.close()
+
+    def _stacked(self) -> Iterator[list[Item]]:
         while self._stack:
             frame = self._stack[-1]
             self._go_on(frame)
@@ -252,7 +263,13 @@ class _Walk:
         prefix = path + b"/" if path else b""
         looked = time.monotonic()
         try:
-            found, stops = self._opener.look_into(path, status, LOOKED_AT_ONCE, prefix)
+            ahead = self._scout.take(path, prefix) if self._scout is not None else None
+            if ahead is None:
+                found, stops = self._opener.look_into(path, status, LOOKED_AT_ONCE, prefix)
+            else:
+                (found, stops), age = ahead
+                looked -= age
+                check_searched(found, stops, status)
         except OSError as error:
             self._report(unreadable(path, error, status.st_uid))
             found, stops = [], []

@@ -92,8 +92,10 @@ async def _threads_end(before: set[threading.Thread]) -> None:
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     rng = random.Random(1)
+    # Of which the first has the chunks that are wanted, wherever its page ends.
     for number in range(20):
-        (tmp_path / f"f{number:02}").write_bytes(rng.randbytes(400_000))
+        size = 8_000_000 if number == 0 else 400_000
+        (tmp_path / f"f{number:02}").write_bytes(rng.randbytes(size))
     return tmp_path
 
 

@@ -1,16 +1,21 @@
 import os
+import shutil
 import socket
 import stat
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cas._native import Scout
+from cas.agent import roots as roots_module
 from cas.agent import walk as walk_module
 from cas.agent.mounts import Mounts
-from cas.agent.roots import RootGuard
+from cas.agent.roots import Opener, RootGuard
 from cas.agent.walk import BATCH, Item, admit_roots, walk
 from cas.entry import PATH_LIMIT, Problem, path_order
 from cas.ignore import Decision, Matcher
@@ -328,3 +333,71 @@ def test_a_walk_keeps_few_descriptors_open(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     most = max(len(os.listdir("/proc/self/fd")) for _ in start([], tmp_path))
     assert most < before + 70
+
+
+def _thicket(top: Path) -> None:
+    """Directories by the dozen, within each other, large, empty, and links to them."""
+    for number in range(40):
+        inner = top / f"{number % 7}" / f"{number}" / "x" / "y"
+        inner.mkdir(parents=True)
+        for name in range(number):
+            (inner / f"{name}").touch()
+        (inner.parent / "link").symlink_to(top)
+    deep = top / "deep"
+    for _ in range(80):
+        deep /= "d"
+    deep.mkdir(parents=True)
+    (deep / "end").touch()
+
+
+def test_a_scout_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _thicket(tmp_path)
+    monkeypatch.setattr(walk_module, "LOOKED_AT_ONCE", 30)
+    taken = []
+    take = Scout.take
+
+    class Counted:
+        def __init__(self, *arguments: Any) -> None:
+            self.scout = Scout(*arguments)
+
+        def take(self, path: bytes, prefix: bytes) -> Any:
+            listing = take(self.scout, path, prefix)
+            taken.append(listing is not None)
+            return listing
+
+        def close(self) -> None:
+            self.scout.close()
+
+    monkeypatch.setattr(roots_module, "Scout", Counted)
+    ahead = Walked(tmp_path)
+    assert sum(taken) > 150
+    assert not all(taken)
+    monkeypatch.setattr(Opener, "scout", lambda *_: None)
+    alone = Walked(tmp_path)
+    assert alone.paths == ahead.paths
+    same = [one.identity(True) == other.identity(True)
+            for (_, one), (_, other) in zip(alone.items, ahead.items, strict=True)]  # fmt: skip
+    assert all(same)
+
+
+def test_a_scout_whose_directory_is_gone_is_not_waited_for(tmp_path: Path) -> None:
+    """What it listed and the walk does not enter leaves the walk to itself."""
+    _thicket(tmp_path)
+    problems: list[Problem] = []
+    walked = start(problems, tmp_path)
+    first = [path for path, _ in [next(walked) for _ in range(10)]]
+    shutil.rmtree(tmp_path / "5")
+    paths = [*first, *(path for path, _ in walked)]
+    assert name_of(tmp_path / "6") in paths
+    assert name_of(tmp_path / "deep/d/d") in paths
+
+
+def test_a_walk_that_is_given_up_ends_its_scout(tmp_path: Path) -> None:
+    _thicket(tmp_path)
+    before = threading.active_count(), len(os.listdir("/proc/self/task"))
+    guard = RootGuard()
+    batches = walk(guard, admit_roots(guard, [os.fsencode(tmp_path)], print), Matcher(), Mounts(),
+                   lambda _: None)  # fmt: skip
+    next(batches)
+    batches.close()
+    assert before == (threading.active_count(), len(os.listdir("/proc/self/task")))

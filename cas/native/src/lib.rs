@@ -15,4 +15,5 @@ mod python;
 pub mod replay;
 #[cfg(feature = "python")]
 mod replay_python;
+pub mod scout;
 pub mod sha;

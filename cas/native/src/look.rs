@@ -52,7 +52,7 @@ pub fn look_into(parent: RawFd, name: &[u8], flags: OFlag, most: usize) -> Resul
     Ok(names.into_iter().map(found).collect())
 }
 
-fn names_in(directory: &mut Dir) -> Result<Vec<CString>, Errno> {
+pub(crate) fn names_in(directory: &mut Dir) -> Result<Vec<CString>, Errno> {
     let mut names = Vec::new();
     for entry in directory.iter() {
         let entry = entry?;
@@ -70,7 +70,7 @@ pub fn is_plain(what: Option<&Result<FileStat, Errno>>) -> bool {
     matches!(what, Some(Ok(status)) if !is_directory(status))
 }
 
-fn is_directory(status: &FileStat) -> bool {
+pub(crate) fn is_directory(status: &FileStat) -> bool {
     status.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFDIR.bits()
 }
 

@@ -1,5 +1,7 @@
 //! The bindings: Python objects to slices and back, and where the interpreter lock is let go.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::stat::{FileStat, fstat};
@@ -9,7 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView};
 
 use crate::place::{Dress, NewFile};
 use crate::replay_python::Replay;
-use crate::{cpu, crc, look, place, sha};
+use crate::{cpu, crc, look, place, scout, sha};
 
 /// Below this a checksum takes less time than letting the lock go and getting it again may.
 const UNLOCK_FROM: usize = 64 * 1024;
@@ -25,8 +27,8 @@ mod _native {
 
     #[pymodule_export]
     use super::{
-        Replay, Sha256, Status, cpu_features, crc32c, describe, dress_directories, look_at, look_at_open,
-        look_into, place_files, sha256_pairs, sha256s, sync_file_system,
+        Replay, Scout, Sha256, Status, cpu_features, crc32c, describe, dress_directories, look_at,
+        look_at_open, look_into, place_files, sha256_pairs, sha256s, sync_file_system,
     };
 }
 
@@ -225,6 +227,11 @@ fn look_into<'py>(
     let found = py
         .detach(|| look::look_into(parent, name, flags, most))
         .map_err(os_error)?;
+    listing(py, found, prefix)
+}
+
+/// What was found in a directory, as Python has it; `prefix` goes before the names.
+fn listing<'py>(py: Python<'py>, found: Vec<look::Found>, prefix: &[u8]) -> PyResult<Listing<'py>> {
     let stops = (0..found.len())
         .filter(|&at| !look::is_plain(found[at].1.as_ref()))
         .collect();
@@ -236,6 +243,53 @@ fn look_into<'py>(
     };
     let items = found.into_iter().map(&mut item).collect::<PyResult<_>>()?;
     Ok((items, stops))
+}
+
+/// Lists directories ahead of who walks.
+#[pyclass(frozen, module = "cas._native")]
+struct Scout(Mutex<Option<Arc<scout::Scout>>>);
+
+#[pymethods]
+impl Scout {
+    #[new]
+    #[pyo3(signature = (directory, path, flags, quiet, user, most, /))]
+    fn new(directory: i32, path: &[u8], flags: i32, quiet: i32, user: u32, most: usize) -> PyResult<Self> {
+        let manner = scout::Manner {
+            flags: OFlag::from_bits_retain(flags),
+            quiet: OFlag::from_bits_retain(quiet),
+            user,
+        };
+        let scout = scout::Scout::new(directory, path, manner, most).map_err(os_error)?;
+        Ok(Scout(Mutex::new(Some(Arc::new(scout)))))
+    }
+
+    #[pyo3(signature = (path, prefix, /))]
+    fn take<'py>(
+        &self,
+        py: Python<'py>,
+        path: &[u8],
+        prefix: &[u8],
+    ) -> PyResult<Option<(Listing<'py>, f64)>> {
+        let Some(scout) = self.held().clone() else {
+            return Ok(None);
+        };
+        let Some(found) = py.detach(|| scout.take(path)) else {
+            return Ok(None);
+        };
+        let age = found.looked.elapsed().as_secs_f64();
+        Ok(Some((listing(py, found.found, prefix)?, age)))
+    }
+
+    fn close(&self, py: Python<'_>) {
+        let scout = self.held().take();
+        py.detach(|| drop(scout));
+    }
+}
+
+impl Scout {
+    fn held(&self) -> MutexGuard<'_, Option<Arc<scout::Scout>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The paths of items, their identities, and the devices that they are on.
