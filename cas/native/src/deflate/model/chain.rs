@@ -110,7 +110,7 @@ pub struct Reach {
 const MASK: usize = WINDOW - 1;
 /// Links followed for each step of the depth, where most are of other bytes with the same hash.
 const LINKS: u32 = 8;
-const NEAR_BITS: u32 = 14;
+const NEAR_BITS: u32 = 15;
 
 /// For each hash the last position, for each position the one before it. Positions are kept plus one; 0 is none.
 #[derive(Debug)]
@@ -211,5 +211,5 @@ impl Chain {
 #[inline]
 fn near_hash(data: &[u8], pos: usize) -> usize {
     let three = u32::from(data[pos]) | u32::from(data[pos + 1]) << 8 | u32::from(data[pos + 2]) << 16;
-    (three.wrapping_mul(0x9E37_79B1) >> (32 - NEAR_BITS)) as usize
+    (three.wrapping_mul(0x1E35_A7BD) >> (32 - NEAR_BITS)) as usize
 }

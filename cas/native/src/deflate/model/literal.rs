@@ -16,7 +16,7 @@ impl LiteralModel {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            mixer: Mixer::new(64),
+            mixer: Mixer::new([64, 64]),
         }
     }
 
@@ -27,7 +27,12 @@ impl LiteralModel {
             (scene.is_next_longer(), 1),
             (scene.after_literal(), 1),
         ]);
-        self.mixer.code(coder, is_literal, contexts(scene), set as usize)
+        let other = pack([
+            (scene.first.when, 2),
+            (scene.instead.when, 2),
+            (scene.literals & 3, 2),
+        ]);
+        self.mixer.code(coder, is_literal, contexts(scene), [set, other])
     }
 }
 

@@ -38,8 +38,8 @@ impl MatchModel {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            groups: Mixer::new(128),
-            members: Mixer::new(32),
+            groups: Mixer::new([128, 128]),
+            members: Mixer::new([32, 64]),
         }
     }
 
@@ -54,10 +54,17 @@ impl MatchModel {
         let is_known = groups.all().iter().any(|candidate| candidate.found == actual);
         for (index, &group) in groups.order().iter().enumerate() {
             let offer = offer(scene, trail, pos, groups, index, group);
+            let other = pack([
+                (index.min(3) as u32, 2),
+                (u32::from(offer.ways > 0), 1),
+                (scene.first.is(offer.first.found), 1),
+                (scene.instead.is(offer.first.found), 1),
+                (scene.longest & 3, 2),
+            ]);
             let is_it = is_known && group.len == actual.len;
             if self
                 .groups
-                .code(coder, is_it, group_contexts(&offer), group_set(&offer))
+                .code(coder, is_it, group_contexts(&offer), [group_set(&offer), other])
             {
                 return self.member(coder, (scene, trail, pos), groups, group, actual);
             }
@@ -83,6 +90,11 @@ impl MatchModel {
             let dists = (candidate.found.dist, next.found.dist);
             let classes = (trail.folded(pos, dists.0), trail.folded(pos, dists.1));
             let contexts = member_contexts(scene, index, candidate, next, classes);
+            let other = pack([
+                (log2(dists.0), 4),
+                (u32::from(scene.here.ways_at(dists.0) > 0), 1),
+                (u32::from(scene.here.ways_at(dists.1) > 0), 1),
+            ]);
             let set = pack([
                 (index.min(7), 3),
                 (u32::from(scene.near4 == candidate.found), 1),
@@ -90,7 +102,7 @@ impl MatchModel {
             ]);
             if self
                 .members
-                .code(coder, candidate.found == actual, contexts, set as usize)
+                .code(coder, candidate.found == actual, contexts, [set, other])
             {
                 return Some(candidate.found);
             }
@@ -127,7 +139,7 @@ fn offer<'a>(
     }
 }
 
-fn group_set(offer: &Offer) -> usize {
+fn group_set(offer: &Offer) -> u32 {
     let found = offer.first.found;
     let index = if offer.index == 0 {
         u32::from(offer.size > 1)
@@ -139,7 +151,7 @@ fn group_set(offer: &Offer) -> usize {
         (u32::from(found == offer.scene.near4), 1),
         (u32::from(found == offer.scene.near7), 1),
         (u32::from(offer.shorter.len > 0), 1),
-    ]) as usize
+    ])
 }
 
 #[allow(clippy::too_many_lines)] // a list, of one context after the other

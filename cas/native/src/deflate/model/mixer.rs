@@ -2,7 +2,7 @@
 //!
 //! Each context of a decision has a counter. Their probabilities p are stretched, ln(p/(1 - p)), weighted,
 //! added, and squashed back, x -> 1/(1 + e^-x); then each weight moves by what its input had to do with the
-//! error (logistic mixing, as in the PAQ compressors). Which weights are used is chosen by a further small
+//! error (logistic mixing, as in the PAQ compressors). Weights are sums of two, each chosen by a further small
 //! context, so that each kind of situation learns which contexts to believe.
 //!
 //! All in integers: stretched values in 1/256, weights in 1/65536, both functions as tables that are worked
@@ -17,8 +17,10 @@ const SLOTS: usize = 1 << SLOT_BITS;
 const LANES: usize = 12;
 /// The input that is always there.
 const BIAS: i32 = 256;
-const FIRST_WEIGHT: i32 = 22938;
-const LEARNING: u32 = 14;
+const FIRST_WEIGHT: i32 = 9000;
+/// The first steps of weights are 1/2^13 of input times error, later ones smaller.
+const FIRST_RATE: u32 = 13;
+const LAST_RATE: u32 = 17;
 /// Probabilities that a mixer gives lie so far from 0 and 1, in 1/65536.
 const MARGIN: i32 = 8;
 
@@ -26,43 +28,44 @@ const MARGIN: i32 = 8;
 #[derive(Debug)]
 pub struct Mixer<const N: usize> {
     counters: Vec<[Counter; SLOTS]>,
-    weights: Vec<[i32; LANES]>,
+    weights: [Vec<Weights>; 2],
 }
 
 impl<const N: usize> Mixer<N> {
-    /// `sets` is how many sets of weights there are to choose from.
+    /// `sets` is how many sets of weights there are to choose from, twice.
     #[must_use]
     #[allow(clippy::large_stack_arrays)] // it is copied from one that is constant
-    pub fn new(sets: usize) -> Self {
+    pub fn new(sets: [usize; 2]) -> Self {
         assert!(N < LANES);
         Self {
             counters: vec![[Counter::new(); SLOTS]; N],
-            weights: vec![[FIRST_WEIGHT; LANES]; sets],
+            weights: sets.map(|sets| vec![Weights::NEW; sets]),
         }
     }
 
-    /// Codes one decision. `contexts` are any numbers: equal ones share a counter.
+    /// Codes one decision. `contexts` are any numbers: equal ones share a counter. The weights of two sets are
+    /// added.
     #[inline]
-    pub fn code<C: Coder>(&mut self, coder: &mut C, bit: bool, contexts: [u32; N], set: usize) -> bool {
+    pub fn code<C: Coder>(&mut self, coder: &mut C, bit: bool, contexts: [u32; N], sets: [u32; 2]) -> bool {
         let slots = contexts.map(slot);
         let mut inputs = [0; LANES];
         for ((row, &slot), input) in self.counters.iter().zip(&slots).zip(&mut inputs) {
             *input = stretch(row[slot].p());
         }
         inputs[N] = BIAS;
-        let weights = &mut self.weights[set];
-        let sum: i64 = inputs
+        let [one, other] = &mut self.weights;
+        let (one, other) = (&mut one[sets[0] as usize], &mut other[sets[1] as usize]);
+        let weights = one
+            .values
             .iter()
-            .zip(weights.iter())
-            .map(|(&i, &w)| i64::from(i) * i64::from(w))
-            .sum();
+            .zip(&other.values)
+            .map(|(&a, &b)| i64::from(a + b));
+        let sum: i64 = inputs.iter().zip(weights).map(|(&i, w)| i64::from(i) * w).sum();
         let p = squash((sum >> 16) as i32);
         let bit = coder.code(bit, p as u16);
         let error = (i32::from(bit) << 16) - p;
-        for (input, weight) in inputs.iter().zip(weights) {
-            *weight =
-                (*weight + ((input * error + (1 << (LEARNING - 1))) >> LEARNING)).clamp(-WIDEST, WIDEST);
-        }
+        one.learn(&inputs, error);
+        other.learn(&inputs, error);
         for (row, &slot) in self.counters.iter_mut().zip(&slots) {
             row[slot].update(bit, SLOW);
         }
@@ -72,6 +75,30 @@ impl<const N: usize> Mixer<N> {
 
 /// Greatest weight: 16.
 const WIDEST: i32 = 1 << 20;
+
+/// A set of weights.
+#[derive(Clone, Copy, Debug)]
+struct Weights {
+    values: [i32; LANES],
+    uses: u32,
+}
+
+impl Weights {
+    const NEW: Self = Self {
+        values: [FIRST_WEIGHT; LANES],
+        uses: 1,
+    };
+
+    #[inline]
+    fn learn(&mut self, inputs: &[i32; LANES], error: i32) {
+        let rate = (FIRST_RATE + self.uses.ilog2().saturating_sub(3) / 3).min(LAST_RATE);
+        self.uses = self.uses.saturating_add(1);
+        for (input, weight) in inputs.iter().zip(&mut self.values) {
+            let step = (input * error + (1 << (rate - 1))) >> rate;
+            *weight = (*weight + step).clamp(-WIDEST, WIDEST);
+        }
+    }
+}
 
 #[inline]
 fn slot(context: u32) -> usize {
@@ -210,12 +237,12 @@ mod tests {
     #[test]
     fn it_learns_which_context_tells_the_decision() {
         let mut cost = Cost::new();
-        let mut mixer = Mixer::<3>::new(1);
+        let mut mixer = Mixer::<3>::new([1, 1]);
         let mut state = 1_u32;
         for _ in 0..20_000 {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let contexts = [state >> 30, state >> 20 & 3, state >> 10 & 3];
-            mixer.code(&mut cost, contexts[1] > 1, contexts, 0);
+            mixer.code(&mut cost, contexts[1] > 1, contexts, [0, 0]);
         }
         assert!(cost.total() / 256 < 300, "{} bits", cost.total() / 256);
     }
@@ -226,17 +253,17 @@ mod tests {
             .map(|i| (i * i % 7 < 3, [i % 7, i / 64, i % 3]))
             .collect();
         let mut encoder = Encoder::new();
-        let mut mixer = Mixer::new(2);
+        let mut mixer = Mixer::new([2, 2]);
         for &(bit, contexts) in &decisions {
-            mixer.code(&mut encoder, bit, contexts, contexts[0] as usize % 2);
+            mixer.code(&mut encoder, bit, contexts, [contexts[0] % 2, contexts[1] % 2]);
         }
         let bytes = encoder.finish();
         let mut decoder = Decoder::new(&bytes);
-        let mut mixer = Mixer::new(2);
+        let mut mixer = Mixer::new([2, 2]);
         for &(bit, contexts) in &decisions {
             assert_eq!(
                 bit,
-                mixer.code(&mut decoder, false, contexts, contexts[0] as usize % 2)
+                mixer.code(&mut decoder, false, contexts, [contexts[0] % 2, contexts[1] % 2])
             );
         }
         decoder.finish().unwrap();

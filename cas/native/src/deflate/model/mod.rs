@@ -221,19 +221,15 @@ impl Model {
         end: usize,
         token: Token,
     ) -> Result<Token, Error> {
-        let decisions = &mut self.decisions;
         let max = (end - pos).min(LONGEST);
         let looked = [(pos, max), (pos + 1, max.min(end - pos - 1))]
             .map(|(at, max)| Looked::new(&self.tables, data, at, max));
         self.outlook
             .update(&self.tables, data, (pos, end), self.trail.run);
-        let scene = Scene::new(
-            pos,
-            [&self.here, &self.ahead],
-            looked,
-            self.outlook.forecast(),
-            &self.trail,
-        );
+        let repeat = self.repeat(data, pos, max);
+        let found = [&self.here, &self.ahead];
+        let scene = Scene::new(pos, found, looked, self.outlook.forecast(), repeat, &self.trail);
+        let decisions = &mut self.decisions;
         let actual = Match::new(token.len(), token.dist());
         if end - pos < Token::MIN_LEN {
             return Ok(Token::LITERAL);
@@ -263,6 +259,20 @@ impl Model {
             None => self.spell(coder, data, (pos, end), actual)?,
         };
         Ok(self.decisions.token(coder, found, token.is_odd()))
+    }
+
+    /// The last match going on directly after its end.
+    fn repeat(&self, data: &[u8], pos: usize, max: usize) -> Match {
+        let dist = self.trail.dist;
+        if self.trail.run > 0 || dist == 0 || dist > pos {
+            return Match::default();
+        }
+        let len = match_len(data, pos - dist, pos, max);
+        if len < Token::MIN_LEN {
+            Match::default()
+        } else {
+            Match::new(len, dist)
+        }
     }
 
     /// A match that is no candidate; in a decoder it may be anything.

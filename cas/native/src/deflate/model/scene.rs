@@ -31,6 +31,8 @@ pub struct Scene {
     pub hit: u32,
     pub first: Plan,
     pub instead: Plan,
+    /// The last match going on.
+    pub repeat: Match,
     /// Matches found here, at most 7.
     pub count: u32,
     pub run: u32,
@@ -86,9 +88,14 @@ impl Scene {
         [here, ahead]: [&Found; 2],
         looked: [Looked; 2],
         forecast: Option<&Forecast>,
+        repeat: Match,
         trail: &Trail,
     ) -> Self {
-        let best = longer(looked[0].best, here.best);
+        let first = Plan::new(pos, forecast.map(|forecast| forecast.first));
+        let instead = Plan::new(pos, forecast.and_then(|forecast| forecast.instead));
+        let best = [here.best, repeat, first.rest, instead.rest]
+            .into_iter()
+            .fold(looked[0].best, longer);
         Self {
             here: looked[0],
             ahead: looked[1],
@@ -104,8 +111,9 @@ impl Scene {
             class_next4: trail.folded(pos + 1, ahead.near4.dist),
             class_next7: trail.folded(pos + 1, ahead.near7.dist),
             hit: forecast.map_or(15, |forecast| (forecast.hit - pos).min(14) as u32),
-            first: Plan::new(pos, forecast.map(|forecast| forecast.first)),
-            instead: Plan::new(pos, forecast.and_then(|forecast| forecast.instead)),
+            first,
+            instead,
+            repeat,
             count: here.list().len().min(7) as u32,
             run: trail.run,
             literals: trail.literals,
@@ -116,9 +124,9 @@ impl Scene {
 
     /// All matches that tables give here, those of plans behind the others; of length 0 where there is none.
     #[must_use]
-    pub fn looked(&self) -> [Match; WAYS + 2] {
+    pub fn looked(&self) -> [Match; WAYS + 3] {
         let [a, b, c, d] = self.here.ways;
-        [a, b, c, d, self.first.rest, self.instead.rest]
+        [a, b, c, d, self.first.rest, self.instead.rest, self.repeat]
     }
 
     /// Whether the last token was a literal.
