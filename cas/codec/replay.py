@@ -82,10 +82,15 @@ class Comparison:
         self._compare()
 
     def finish(self) -> bool:
-        """The stream has ended properly: whether it is all that the encoder writes."""
+        """The stream has ended properly: whether it is all that the encoder writes. If not, what
+        it wrote at the end counts for nothing: a joiner ends an encoder only where all is right."""
+        right, stream = self.right, bytes(self._stream)
         self._written += self._encoder.finish()
         self._compare()
-        return not (self._stream or self._written)
+        if not (self._stream or self._written):
+            return True
+        self.right, self._stream = right, bytearray(stream)
+        return False
 
     @property
     def rest(self) -> bytes:
@@ -273,6 +278,10 @@ class ReplayJoiner:
         assert self._encoder is not None  # _encode made one
         if side:
             count = int.from_bytes(side, "little") - self._out
+            if count > len(self._held):
+                # When an encoder gives what it has ready depends on the pieces it is fed; one more
+                # byte, which is not of the stream, has it give what it gave the splitter.
+                self._held += self._encoder.write(b"\0")
             if not 0 <= count <= len(self._held):
                 raise LimitError("more right bytes than the encoder writes")
         else:

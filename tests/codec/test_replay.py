@@ -19,7 +19,7 @@ import zstandard
 from cas._native import Replay
 from cas.codec import bzip2, xz, zstd
 from cas.codec.base import Event, SpanEvent
-from cas.codec.replay import ReplayJoiner
+from cas.codec.replay import ReplayJoiner, StreamSplitter
 from cas.errors import FormatError
 
 HEAD = 2**18
@@ -305,3 +305,48 @@ def test_the_encoders_write_what_they_always_wrote(name: str) -> None:
     encoder = make()
     written = encoder.write(TEXT) + encoder.finish()
     assert digest == hashlib.sha256(written).hexdigest()
+
+
+def _rejoined(module: Any, splitter: Any, data: bytes, step: int) -> bytes:
+    """What becomes of the spans of `data` when the plain bytes come in steps of their own."""
+    events = [event for at in range(0, len(data), 2**14)
+              for event in splitter.feed(data[at : at + 2**14])]  # fmt: skip
+    events += splitter.finish()
+    plain = b"".join(event for event in events if isinstance(event, bytes))
+    joiner = module.joiner(splitter.params, NO_POOL)
+    out: list[bytes] = []
+    for at in range(0, len(plain), step):
+        out += joiner.write(plain[at : at + step])
+    for event in events:
+        if isinstance(event, SpanEvent):
+            assert isinstance(event.side, bytes)
+            out += joiner.span(event.plain, event.side)
+    out += joiner.end()
+    return b"".join(out)
+
+
+@pytest.mark.parametrize("step", [512, 2**17, 2**21])
+def test_it_does_not_matter_in_which_steps_plain_bytes_come(step: int) -> None:
+    whole = zstandard.ZstdCompressor(3).compress(TEXT)
+    for end in range(60_000, 300_000, 12_000):
+        data = whole[:end]
+        splitter = zstd.splitter(data[:HEAD], _Patience())
+        assert splitter is not None
+        assert data == _rejoined(zstd, splitter, data, step) + splitter.rest
+
+
+def test_an_end_that_is_written_otherwise_is_left_to_others() -> None:
+    """Of an encoder that is not to end, a joiner does not get what it writes at its end."""
+    settings = {"id": lzma.FILTER_LZMA2, "preset": 1}
+    chunks = lzma.compress(TEXT[:50_000], lzma.FORMAT_RAW, filters=[settings])
+    other_end = chunks[:-1] + b"\x02\x00\x00" + b"X" + b"\x00"  # an uncompressed chunk of a byte
+    decoder = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=[settings])
+    encoder = Replay.lzma2(1, False, 2**20)
+    splitter = StreamSplitter(decoder, encoder, lzma.LZMAError)
+    out: list[bytes] = []
+    joiner = ReplayJoiner(lambda: Replay.lzma2(1, False, 2**20))
+    plain, covered = _join(joiner, splitter.feed(other_end), out, 0, 0)
+    out += joiner.end()
+    assert (50_001, "no known encoder writes its end") == (plain, splitter.failed)
+    assert other_end == b"".join(out) + splitter.rest
+    assert covered == len(b"".join(out))
