@@ -72,32 +72,49 @@ class _Stream:
 
     position: int  # to be read next, among the plain bytes
 
-    def __init__(self, below: _Level, codec: Codec, between: Between) -> None:
+    def __init__(
+        self, below: _Level, codec: Codec, between: Between, again: Callable[[], None]
+    ) -> None:
         self.below = below
         self.start = below.position
         self.position = 0
         self._codec = codec
         self._between = between
+        self._again = again
         self._plain: Plain | None = None
         self._held = _Piece()
         self._reason = ""  # why nothing more can be read
+        self._fed = 0  # compressed bytes before the last that were taken
+        self._breaks_at: int | None = None  # those after which it cannot be read
 
     def some(self, count: int) -> bytes:
         """Up to `count` plain bytes, nothing at the end."""
+        if self.position < self._held.start:
+            self._reopen()
         while self.position >= self._held.end:
             if not self._advance():
                 return b""
         at = self.position - self._held.start
-        if at < 0:
-            raise _Gone(CHANGED)
         data = self._held.data[at : at + count]
         self.position += len(data)
         return data
 
     def end(self, size: int) -> None:
         """Its compressed bytes were `size`: what follows on the level below is after them. Up to
-        `PIECE` more may have been taken, which that level still holds."""
+        `PIECE` more may have been taken, which that level still holds; or very much more, of a
+        stream that is cut off or goes on otherwise, and then that level has to begin again."""
         self.below.position = self.start + size
+
+    def _reopen(self) -> None:
+        self.below.position = self.start
+        self._plain, self._held, self._reason = None, _Piece(), ""
+        self._again()
+
+    def _take(self, count: int) -> bytes:
+        self._fed = self.below.position - self.start
+        if self._breaks_at is not None:
+            count = min(count, max(self._breaks_at - self._fed, 1))
+        return self.below.some(count)
 
     def _advance(self) -> bool:
         """Hold the next plain bytes, and of those before the position what may be read again."""
@@ -105,12 +122,18 @@ class _Stream:
             raise _Gone(self._reason)
         try:
             if self._plain is None:
-                self._plain = decompressor(self._codec, self.below.some, self._between)
+                self._plain = decompressor(self._codec, self._take, self._between)
             data = self._plain.more()
         except _Gone as error:
             self._reason = str(error)
             raise
         except FormatError as error:
+            if self._breaks_at is None:
+                # What the last bytes held before they broke is lost with them; so once more, and
+                # then byte by byte, as far as it goes.
+                self._breaks_at = self._fed
+                self._reopen()
+                return True
             self._reason = CHANGED
             raise _Gone(CHANGED) from error
         kept = self._held.data[-PIECE:]
@@ -219,7 +242,8 @@ class Extractor:
             case Begin(codec, _):
                 self._layouts.append(Layout(self._program, len(self._levels)))
                 between = partial(self._between, self._layouts[-1])
-                self._levels.append(_Stream(self._levels[-1], codec, between))
+                again = self._layouts[-1].begin_again
+                self._levels.append(_Stream(self._levels[-1], codec, between, again))
             case Span(number, _, _) | Verbatim(number, _):
                 self._layouts[number - 1].tell(op, (self._part, self._at))
             case End(size):

@@ -8,7 +8,7 @@ it is sometimes looked for ahead of the walk.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 from cas.archive import ArchiveRecipe, decode_archive_recipe
@@ -78,21 +78,25 @@ class Layout:
         self._number = number
         self._next: Place = (0, 0)  # the operations before it are told
         self._depth = 0  # how many levels are open there
-        # Bytes before each stream that has not begun; only the last may have more to come.
-        self._before = deque([0])
+        self._before = [0]  # bytes before each stream; only the last may have more to come
         self._in_stream = False  # a span came after those
+        self._begun = 0  # streams
 
     def tell(self, op: Op, place: Place) -> None:
         """The walk passes a span or verbatim of this level."""
         if place >= self._next:
             self._tell(op)
 
+    def begin_again(self) -> None:
+        """The level's first stream is the next one."""
+        self._begun = 0
+
     def between(self, here: Place, depth: int) -> int | None:
         """How many bytes lie before the next stream, or None if none follows. The walk stands
         at `here`, where `depth` levels are open."""
         if here > self._next:
             self._next, self._depth = here, depth
-        while len(self._before) < (1 if self._in_stream else 2):
+        while len(self._before) < self._begun + (1 if self._in_stream else 2):
             op, after = self._program.operation(self._next)
             if op is None or (isinstance(op, End) and self._depth == self._number):
                 break
@@ -100,13 +104,14 @@ class Layout:
             if isinstance(op, (Span, Verbatim)) and op.level == self._number:
                 self._tell(op)
             self._next = after
-        return self._before.popleft() if self._before else None
+        self._begun += 1
+        return self._before[self._begun - 1] if self._begun <= len(self._before) else None
 
     def _tell(self, op: Op) -> None:
         if isinstance(op, Span):
             self._in_stream = True
         elif isinstance(op, Verbatim):
-            if self._in_stream or not self._before:
+            if self._in_stream:
                 self._before.append(0)
                 self._in_stream = False
             self._before[-1] += op.size
