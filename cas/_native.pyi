@@ -172,7 +172,8 @@ class Span:
 
         Where nothing foretells the span well enough it holds the bits themselves, and so never is
         more than two bytes longer than they are. Without config one is chosen for this span alone.
-        The interpreter lock is let go meanwhile.
+        Where config does badly, a known encoder is looked for that does better: see config_of. The
+        interpreter lock is let go meanwhile.
         """
 
 class Config:
@@ -190,6 +191,12 @@ def choose(spans: list[Span], /) -> Config:
     """How best to foretell the tokens of a stream that begins with spans.
 
     The interpreter lock is let go meanwhile.
+    """
+
+def config_of(side: bytes, /) -> Config | None:
+    """How a span was analysed that has this side information: how to go on with the next one.
+
+    None if it holds the bits themselves. Raises ValueError if side is no side information.
     """
 
 def rebuild(

@@ -150,6 +150,14 @@ pub fn choose(py: Python<'_>, spans: Vec<Bound<'_, Span>>) -> Config {
     })
 }
 
+/// How a span was analysed that has this side information.
+#[pyfunction]
+#[pyo3(signature = (side, /))]
+pub fn config_of(side: &[u8]) -> PyResult<Option<Config>> {
+    let maybe_config = span::config_of(side).map_err(value_error)?;
+    Ok(maybe_config.map(Config))
+}
+
 /// The bits of a span, and how many of the last byte are used.
 #[pyfunction]
 #[pyo3(signature = (history, plain, side, /))]

@@ -23,7 +23,7 @@ const UNLOCK_HASHING_FROM: usize = 8 * 1024;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::deflate_python::{Config, Span, Splitter, choose, rebuild};
+    use crate::deflate_python::{Config, Span, Splitter, choose, config_of, rebuild};
 
     #[pymodule_export]
     use super::{

@@ -31,6 +31,9 @@ pub fn choose(spans: &[&Span]) -> Config {
     let Some(span) = spans.iter().max_by_key(|span| span.tokens.len().min(ROUNDS[2].0)) else {
         return Config::default();
     };
+    if span.tokens.is_empty() {
+        return Config::default();
+    }
     let maybe_expert = best_expert(span);
     let expert = maybe_expert.map(|(expert, _)| expert);
     let mut field = Vec::new();
@@ -55,6 +58,20 @@ pub fn choose(spans: &[&Span]) -> Config {
         field.push(Config { expert: None, model });
     }
     cheapest(span, field)
+}
+
+/// Another configuration to try for a span that `config` does badly on: of an encoder that is known, or of none.
+#[must_use]
+pub fn another(span: &Span, config: &Config) -> Option<Config> {
+    if span.tokens.len() < FEW {
+        return None;
+    }
+    let found = match best_expert(span) {
+        Some((expert, wrong)) if wrong < GOOD => Config::of_expert(expert),
+        _ => Config::universal(),
+    };
+    let is_better = found.expert.is_some() || config.expert.is_some();
+    Some(found).filter(|found| is_better && found.expert != config.expert)
 }
 
 fn found_out(span: &Span) -> ModelParams {

@@ -7,6 +7,7 @@
 use super::bits::BitWriter;
 use super::coder::{Decoder, Encoder};
 use super::config::Config;
+use super::detect::another;
 use super::inflate::{Block, Output};
 use super::walk::{Given, Walk, right_runs};
 use super::{Error, Token, WINDOW};
@@ -27,6 +28,9 @@ const GOES_ON: u8 = 0x10;
 const LAST: u8 = 0x20;
 /// Else: whether it is told in runs where the expert is right.
 const IN_RUNS: u8 = 0x40;
+
+/// A span is done badly whose side information is more than one part in so many.
+const BADLY: usize = 200;
 
 /// A span of a stream, immutable.
 #[derive(Debug)]
@@ -126,12 +130,28 @@ impl Span {
     }
 
     /// Side information, from which the span's bits were rebuilt. It is at most two bytes longer than they are.
+    ///
+    /// Where `config` does badly, an encoder that is known better is looked for; `config_of` tells which it was.
     #[must_use]
     pub fn analyse(&self, config: &Config) -> Vec<u8> {
-        let as_it_is = self.as_it_is();
-        match self.encode(config) {
-            Ok(side) if side.len() < as_it_is.len() && self.is_proved_by(&side) => side,
-            _ => as_it_is,
+        let mut best = self.as_it_is();
+        let mut is_bad_with = |side: Result<Vec<u8>, Error>| {
+            best = side
+                .into_iter()
+                .chain([std::mem::take(&mut best)])
+                .min_by_key(Vec::len)
+                .unwrap_or_default();
+            best.len() * BADLY > self.bits.bytes.len()
+        };
+        if is_bad_with(self.encode(config)) {
+            if let Some(other) = another(self, config) {
+                is_bad_with(self.encode(&other));
+            }
+        }
+        if self.is_proved_by(&best) {
+            best
+        } else {
+            self.as_it_is()
         }
     }
 
@@ -159,6 +179,8 @@ impl Span {
         };
         let runs = right_runs(config, &self.data, self.start, &given);
         flags |= if runs.is_some() { IN_RUNS } else { 0 };
+        let misses = runs.as_ref().map(|runs| runs.len() - 1);
+        let config = &config.for_misses(misses);
         let mut side = vec![VERSION, flags];
         side.extend(config.encode());
         let mut encoder = Encoder::new();
@@ -169,6 +191,30 @@ impl Span {
     }
 }
 
+/// How a span was analysed that has this side information; nothing if it holds the bits themselves.
+///
+/// # Errors
+///
+/// `Error::Side` if it is no side information.
+pub fn config_of(side: &[u8]) -> Result<Option<Config>, Error> {
+    let (flags, rest) = flags_of(side)?;
+    if flags & AS_IT_IS != 0 {
+        return Ok(None);
+    }
+    Config::decode(rest).map(|(config, _)| Some(config))
+}
+
+fn flags_of(side: &[u8]) -> Result<(u8, &[u8]), Error> {
+    let (&[version, flags], rest) = side.split_first_chunk().ok_or(Error::Side("it is cut short"))?;
+    if version != VERSION {
+        return Err(Error::Side("its version is not known"));
+    }
+    if flags & AS_IT_IS == 0 && flags & !(PHASE | GOES_ON | LAST | IN_RUNS) != 0 {
+        return Err(Error::Side("a flag is not known"));
+    }
+    Ok((flags, rest))
+}
+
 /// The bits of a span, from the plain bytes before it, its own, and its side information.
 ///
 /// Of `history` the last 32 KiB count; where the span is not that far into the stream, it is all that there is.
@@ -177,18 +223,12 @@ impl Span {
 ///
 /// `Error::Side` if that is not what analysing any span of these plain bytes gives.
 pub fn rebuild(history: &[u8], plain: &[u8], side: &[u8]) -> Result<Bits, Error> {
-    let (&[version, flags], rest) = side.split_first_chunk().ok_or(Error::Side("it is cut short"))?;
-    if version != VERSION {
-        return Err(Error::Side("its version is not known"));
-    }
+    let (flags, rest) = flags_of(side)?;
     if plain.len() > MAX_PLAIN {
         return Err(Error::Side("the span is too long"));
     }
     if flags & AS_IT_IS != 0 {
         return as_it_is(flags, rest);
-    }
-    if flags & !(PHASE | GOES_ON | LAST | IN_RUNS) != 0 {
-        return Err(Error::Side("a flag is not known"));
     }
     let (config, rest) = Config::decode(rest)?;
     if flags & IN_RUNS != 0 && config.expert.is_none() {

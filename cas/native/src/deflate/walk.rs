@@ -306,4 +306,4 @@ pub fn right_runs(config: &Config, data: &[u8], start: usize, given: &Given) -> 
 
 /// Runs are told as long as an expert is wrong less than once in so many tokens, after the first few times.
 const RARELY: usize = 200;
-const ALLOWANCE: usize = 64;
+const ALLOWANCE: usize = 512;

@@ -1,11 +1,14 @@
 //! Which expert, with which numbers, and how that is written.
 //!
-//! The written form is the family's number and then each field as a little-endian base-128 number. There is
-//! one form of each value: a field outside its range, or written longer than it must be, is an error.
+//! The written form is the family's number and then each field as a little-endian base-128 number. Of a chain
+//! expert, only fields that are not as in a level of zlib: the level, a bit for each field that differs, and
+//! those. There is one form of each value: a field outside its range, or written longer than it must be, is an
+//! error.
 
 use super::chain::{self, Sync};
 
 use super::links::Hash;
+use super::menu::zlib;
 use super::{klauspost, table};
 use crate::deflate::Error;
 
@@ -28,7 +31,7 @@ impl Params {
     /// Appends the written form to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Chain(rule) => put(out, CHAIN, &chain_fields(rule)),
+            Self::Chain(rule) => put(out, CHAIN, &chain_form(rule)),
             Self::Klauspost(rule) => {
                 put(out, KLAUSPOST, &[rule.level, rule.old.into(), rule.pieces.into()]);
             }
@@ -110,21 +113,85 @@ fn chain_fields(rule: &chain::Rule) -> [usize; 12] {
     ]
 }
 
+/// The range of each of them.
+const CHAIN_RANGES: [(usize, usize); 12] = [
+    (0, HASHES.len() - 1),
+    (8, 17),
+    (1, 4096),
+    (0, 258),
+    (3, 258),
+    (0, 258),
+    (0, 258),
+    (3, 4),
+    (1, 32768),
+    (0, 32768),
+    (3, 6),
+    (0, SYNCS.len() - 1),
+];
+
+/// The level of zlib that is nearest, which fields differ from it, and those.
+fn chain_form(rule: &chain::Rule) -> Vec<usize> {
+    let fields = chain_fields(rule);
+    let differing = |level: usize| {
+        let base = chain_fields(&zlib(level));
+        (0..fields.len()).filter(move |&at| fields[at] != base[at])
+    };
+    let level = (1..=9).min_by_key(|&level| differing(level).count()).unwrap_or(1);
+    let bits = differing(level).map(|at| 1 << at).sum();
+    [level, bits]
+        .into_iter()
+        .chain(differing(level).map(|at| fields[at]))
+        .collect()
+}
+
 fn read_chain(bytes: &mut &[u8]) -> Result<chain::Rule, Error> {
-    Ok(chain::Rule {
-        hash: HASHES[field(bytes, 0, HASHES.len() - 1)?],
-        hash_bits: field(bytes, 8, 17)? as u32,
-        depth: field(bytes, 1, 4096)?,
-        good: field(bytes, 0, 258)?,
-        nice: field(bytes, 3, 258)?,
-        lazy: field(bytes, 0, 258)?,
-        insert: field(bytes, 0, 258)?,
-        min: field(bytes, 3, 4)?,
-        near: field(bytes, 1, 32768)?,
-        reach: field(bytes, 0, 32768)?,
-        shortest: field(bytes, 3, 6)?,
-        sync: SYNCS[field(bytes, 0, SYNCS.len() - 1)?],
-    })
+    let level = field(bytes, 1, 9)?;
+    let bits = field(bytes, 0, (1 << CHAIN_RANGES.len()) - 1)?;
+    let mut fields = chain_fields(&zlib(level));
+    let mut form = vec![level, bits];
+    for (at, &(low, high)) in CHAIN_RANGES.iter().enumerate() {
+        if bits >> at & 1 != 0 {
+            fields[at] = field(bytes, low, high)?;
+            form.push(fields[at]);
+        }
+    }
+    let rule = chain_rule(fields);
+    if form == chain_form(&rule) {
+        Ok(rule)
+    } else {
+        Err(Error::Side("a chain expert is not written as it is to be"))
+    }
+}
+
+fn chain_rule(fields: [usize; 12]) -> chain::Rule {
+    let [
+        hash,
+        hash_bits,
+        depth,
+        good,
+        nice,
+        lazy,
+        insert,
+        min,
+        near,
+        reach,
+        shortest,
+        sync,
+    ] = fields;
+    chain::Rule {
+        hash: HASHES[hash],
+        hash_bits: hash_bits as u32,
+        depth,
+        good,
+        nice,
+        lazy,
+        insert,
+        min,
+        near,
+        reach,
+        shortest,
+        sync: SYNCS[sync],
+    }
 }
 
 fn table_fields(rule: table::Rule) -> [usize; 2] {
