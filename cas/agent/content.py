@@ -72,6 +72,7 @@ class ContentReader:
         self._count = count
         self._pool = ThreadPoolExecutor(1, "digest")
         self._spans = ThreadPoolExecutor(SPANS_AT_ONCE, "spans")
+        self._splitters = CodecSplitters(self._spans)
 
     def read(self, path: bytes) -> FileState:
         """The state of the file `path`. Raises OSError when it is not there or cannot be read."""
@@ -133,7 +134,7 @@ class ContentReader:
         return content, HOLE_DIGEST if holes > HOLES_HASHED and content.parts else 0
 
     def _around(self, count: Callable[[int], None]) -> Surroundings:
-        return Surroundings(self._keep, count, self._pool, CodecSplitters(self._spans))
+        return Surroundings(self._keep, count, self._pool, self._splitters)
 
     def _feed(self, assembler: Assembler, fd: int, at: int, end: int) -> bool:
         """Hand over the bytes from `at` to `end`; false when the file has become shorter."""

@@ -26,17 +26,17 @@ WINDOW = 32 * 1024
 STEP = 16 * 1024  # compressed bytes at a time; they may be 16 MiB of plain ones
 FIRST_SPANS = 4  # by which the encoder is judged
 AHEAD = 4  # spans that are being analysed
-WORTH, WORTH_FREE = (
-    0.03,
-    24,
-)  # of the compressed bytes, and bytes: more side information is too much
+# Of the compressed bytes, and bytes: more side information is too much. Of the plain bytes zstd makes
+# some 6 % less than deflate did, so up to here nothing is lost even if no byte comes twice.
+WORTH, WORTH_FREE = 0.06, 24
 LIKELY = 0.01  # of the compressed bytes: the encoder of an earlier stream need not be questioned
 GIVE_UPS = 8  # streams in a row
+SMALL = 64 * 1024  # plain bytes that are done sooner than handed to another thread
 
 
 @dataclass(slots=True)
 class Encoder:
-    """What is known of whoever wrote the streams of an archive."""
+    """What is known of whoever wrote the streams of an archive, or those of the one before."""
 
     config: Config | None = None
     given_up: int = 0  # streams, since one could be done
@@ -132,6 +132,8 @@ class DeflateSplitter:
         return self._tell()
 
     def _analyse(self, spans: list[Span], config: Config | None) -> list[bytes]:
+        if len(spans) == 1 and spans[0].plain_size <= SMALL:
+            return [spans[0].analyse(config)]
         futures = [self._pool.submit(span.analyse, config) for span in spans]
         return [future.result() for future in futures]
 

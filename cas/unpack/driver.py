@@ -44,6 +44,9 @@ _GIT_BLOB = re.compile(rb"blob (0|[1-9][0-9]{0,18})\0")
 class Splitters(Protocol):
     """Begins splitters, the `cas.codec` ones unless this is a test."""
 
+    def begin_archive(self) -> None:
+        """What follows is of another archive."""
+
     def deflate(self) -> Splitter | None:
         """For a raw deflate stream."""
 
@@ -58,6 +61,7 @@ class Unpacker:
         self._builder = builder
         self._budget = budget
         self._splitters = splitters
+        splitters.begin_archive()
         self._names: list[bytes] = []
         self._nested = 0
         self._reasons: Counter[str] = Counter()

@@ -22,6 +22,8 @@ from cas.unpack.source import PIECE, Source
 from cas.unpack.stream import BrokenPromise
 from cas.unpack.ziparchive import has_directory
 
+WORTH_A_THREAD = 512 * 1024  # bytes; below that, handing over costs more than it gains
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -77,7 +79,10 @@ class _Reading:
         self.at += len(piece)
         self._around.count(len(piece))
         self._wait()
-        self._running = self._around.hashing.submit(self._hash.update, piece)
+        if len(piece) < WORTH_A_THREAD:
+            self._hash.update(piece)
+        else:
+            self._running = self._around.hashing.submit(self._hash.update, piece)
         return piece
 
     def pread(self, count: int, offset: int) -> bytes:

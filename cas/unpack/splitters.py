@@ -21,11 +21,16 @@ OTHERS = {
 
 class CodecSplitters:
     """The splitters of `cas.codec`; `pool` is for what they do side by side. What is learnt of one
-    deflate stream helps with the next, so there is one of these for each archive."""
+    deflate stream is tried on the next, also on that of another archive: to find an encoder out
+    costs much more than a small stream."""
 
     def __init__(self, pool: Executor) -> None:
         self._pool = pool
         self._encoder = Encoder()
+
+    def begin_archive(self) -> None:
+        """Another archive follows, in which nothing has been in vain yet."""
+        self._encoder.given_up = 0
 
     def deflate(self) -> Splitter | None:
         """For a raw deflate stream; nothing if those before it were no use."""

@@ -136,6 +136,9 @@ class CarrySplitters:
     def __init__(self) -> None:
         self.begun = 0
 
+    def begin_archive(self) -> None:
+        self.begun = 0
+
     def deflate(self) -> Splitter:
         self.begun += 1
         return CarrySplitter(Codec.DEFLATE, zlib.decompressobj(-15))
