@@ -9,6 +9,8 @@ use super::bytes::{common, load32};
 const SIZE: usize = 32768;
 const MASK: usize = SIZE - 1;
 const HEADS: usize = 1 << 17;
+/// Positions that may have been put in at and after the one of a search.
+const AHEAD: usize = 3;
 
 /// What is hashed, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +25,8 @@ pub enum Hash {
     Portable,
     /// Four bytes times Knuth's constant: zlib-ng.
     Knuth,
+    /// Four bytes times Go's constant: libdeflate.
+    Multiplied,
 }
 
 /// A table of CRC-32C for each place of a byte in a word, so that four look-ups give that of the word.
@@ -78,6 +82,7 @@ impl Hash {
             Self::Portable => {
                 (load32(data, at).wrapping_mul(66521).wrapping_add(66521) >> 16) as usize & mask
             }
+            Self::Multiplied => (load32(data, at).wrapping_mul(0x1E35_A7BD) >> (32 - bits)) as usize,
             Self::Knuth => (load32(data, at).wrapping_mul(2_654_435_761) >> (32 - bits)) as usize,
         }
     }
@@ -175,6 +180,7 @@ impl Links {
                 Hash::Crc => self.insert(data, stop, |d, i, b| Hash::Crc.of(d, i, b)),
                 Hash::Go => self.insert(data, stop, |d, i, b| Hash::Go.of(d, i, b)),
                 Hash::Portable => self.insert(data, stop, |d, i, b| Hash::Portable.of(d, i, b)),
+                Hash::Multiplied => self.insert(data, stop, |d, i, b| Hash::Multiplied.of(d, i, b)),
                 Hash::Knuth => self.insert(data, stop, |d, i, b| Hash::Knuth.of(d, i, b)),
             }
         }
@@ -200,7 +206,7 @@ impl Links {
         }
     }
 
-    /// The first longest match at `at`, nearest first, among the positions put in (none after `at`).
+    /// The first longest match at `at`, nearest first, among those put in. Few have been put in after it.
     #[inline]
     pub fn longest(&self, data: &[u8], at: usize, want: &Want) -> Found {
         let mut best = Found {
@@ -213,8 +219,10 @@ impl Links {
         let back = self.first.wrapping_sub(self.base);
         let here = at.wrapping_add(back);
         let mut candidate = usize::from(self.heads[self.hash.of(data, at, self.bits) & (HEADS - 1)]);
-        if candidate == here {
-            candidate = usize::from(self.previous[here & MASK]);
+        for _ in 0..AHEAD {
+            if candidate >= here {
+                candidate = usize::from(self.previous[candidate & MASK]);
+            }
         }
         let floor = (self.floor + self.first).saturating_sub(self.base);
         let mut limit = here.saturating_sub(want.reach).max(floor).max(1);

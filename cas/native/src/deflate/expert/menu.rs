@@ -2,7 +2,7 @@
 
 use super::chain::{Rule, Sync};
 use super::links::Hash;
-use super::{Params, klauspost, table};
+use super::{Params, klauspost, libdeflate, table};
 
 /// The numbers of zlib's levels, which its kin have kept: good, lazy, nice, depth, insert.
 const LEVELS: [(usize, usize, usize, usize, usize); 9] = [
@@ -15,6 +15,18 @@ const LEVELS: [(usize, usize, usize, usize, usize); 9] = [
     (8, 32, 128, 256, 258),
     (32, 128, 258, 1024, 258),
     (32, 258, 258, 4096, 258),
+];
+
+/// libdeflate's numbers from level 6 on, then those from level 2: depth, nice, lazy.
+const LIBDEFLATE: [(usize, usize, usize); 8] = [
+    (35, 65, 1),
+    (100, 130, 1),
+    (300, 258, 2),
+    (600, 258, 2),
+    (6, 10, 0),
+    (12, 14, 0),
+    (16, 30, 0),
+    (16, 30, 1),
 ];
 
 /// zlib at `level`, as GNU gzip and pigz have it too.
@@ -71,6 +83,7 @@ pub fn menu() -> Vec<Params> {
     menu.extend([6, 9].map(go).map(kept));
     menu.push(Params::GoFastest);
     menu.extend(tables());
+    menu.extend(LIBDEFLATE.map(libdeflate));
     menu.extend([1, 5, 8, 7, 4, 3, 2].map(zlib).map(kept));
     menu.extend([1, 2, 3].map(|level| with(level, Sync::Prime)));
     menu.extend([6, 9, 1, 5, 8, 7, 4, 3, 2].map(|level| with(level, Sync::Forget)));
@@ -122,4 +135,8 @@ fn tables() -> Vec<Params> {
     [table::Rule::Libdeflate, table::Rule::Quick, isal(13), isal(15)]
         .map(Params::Table)
         .to_vec()
+}
+
+fn libdeflate((depth, nice, lazy): (usize, usize, usize)) -> Params {
+    Params::Libdeflate(libdeflate::Rule { depth, nice, lazy })
 }

@@ -6,6 +6,7 @@
 mod bytes;
 mod chain;
 mod klauspost;
+mod libdeflate;
 mod links;
 mod menu;
 mod params;
@@ -19,6 +20,7 @@ mod tests;
 use super::Token;
 use chain::Chain;
 use klauspost::{GoFastest, Level1, Level2, Level3, Level4, Level5, Level6, Scan};
+use libdeflate::Libdeflate;
 pub use menu::{menu, variants};
 pub use params::Params;
 use plan::Planned;
@@ -62,6 +64,7 @@ fn parse<E: Expert + ?Sized>(expert: &mut E, data: &[u8], mut pos: usize, end: u
 pub enum AnyExpert {
     Chain(Chain),
     Table(Planned<Table>),
+    Libdeflate(Libdeflate),
     GoFastest(Planned<Scan<GoFastest>>),
     Klauspost1(Planned<Scan<Level1>>),
     Klauspost2(Planned<Scan<Level2>>),
@@ -76,6 +79,7 @@ macro_rules! each {
         match $any {
             Self::Chain($expert) => $call,
             Self::Table($expert) => $call,
+            Self::Libdeflate($expert) => $call,
             Self::GoFastest($expert) => $call,
             Self::Klauspost1($expert) => $call,
             Self::Klauspost2($expert) => $call,
@@ -100,6 +104,7 @@ impl AnyExpert {
         match params {
             Params::Chain(rule) => Self::Chain(Chain::new(rule, data, start)),
             Params::Table(rule) => Self::Table(Table::expert(*rule, data, start)),
+            Params::Libdeflate(rule) => Self::Libdeflate(Libdeflate::new(rule, start)),
             Params::GoFastest => Self::GoFastest(Scan::expert(&GO, start)),
             Params::Klauspost(rule) => match rule.level {
                 1 => Self::Klauspost1(Scan::expert(rule, start)),

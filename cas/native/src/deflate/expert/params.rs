@@ -9,7 +9,7 @@ use super::chain::{self, Sync};
 
 use super::links::Hash;
 use super::menu::zlib;
-use super::{klauspost, table};
+use super::{klauspost, libdeflate, table};
 use crate::deflate::Error;
 
 /// An expert and its numbers.
@@ -20,12 +20,14 @@ pub enum Params {
     /// Level 1 of Go's compress/flate.
     GoFastest,
     Table(table::Rule),
+    Libdeflate(libdeflate::Rule),
 }
 
 const CHAIN: u8 = 1;
 const KLAUSPOST: u8 = 2;
 const GO_FASTEST: u8 = 3;
 const TABLE: u8 = 4;
+const LIBDEFLATE: u8 = 5;
 
 impl Params {
     /// Appends the written form to `out`.
@@ -37,6 +39,7 @@ impl Params {
             }
             Self::GoFastest => put(out, GO_FASTEST, &[]),
             Self::Table(rule) => put(out, TABLE, &table_fields(*rule)),
+            Self::Libdeflate(rule) => put(out, LIBDEFLATE, &[rule.depth, rule.nice, rule.lazy]),
         }
     }
 
@@ -56,6 +59,14 @@ impl Params {
             }
             GO_FASTEST => Ok(Self::GoFastest),
             TABLE => read_table(bytes).map(Self::Table),
+            LIBDEFLATE => {
+                let (depth, nice) = (field(bytes, 1, 1024)?, field(bytes, 3, 258)?);
+                Ok(Self::Libdeflate(libdeflate::Rule {
+                    depth,
+                    nice,
+                    lazy: field(bytes, 0, 2)?,
+                }))
+            }
             _ => Err(Error::Side("an unknown expert")),
         }
     }
