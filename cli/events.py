@@ -90,6 +90,7 @@ def tier_fields(tier: TierState) -> dict[str, object]:
         "wire_out": tier.wire_out,
         "seconds": round(max(0.0, tier.finished - tier.started), 3),
         "left_out": tier.left_out,
+        "left_packed": tier.packed,
         "complete": tier.complete,
     }
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import stat
+from collections.abc import Sequence
 
 from cas.entry import DEVICES, HOLE_DIGEST, INCONSISTENT, TYPES, UNREADABLE, Entry, Kind
 from cli import output
 
 _FLAGS = {INCONSISTENT: "inconsistent", UNREADABLE: "unreadable", HOLE_DIGEST: "many holes"}
 DIGEST_SHOWN = 12  # hex digits
+PACKED_SHOWN = 3
 
 
 def kind_name(kind: Kind) -> str:
@@ -22,11 +24,15 @@ def notes_of(entry: Entry) -> list[str]:
     return [name for flag, name in _FLAGS.items() if entry.flags & flag]
 
 
-def long_line(entry: Entry) -> str:
-    """Kind and mode, owner and group, size or device, time, digest, path, target, notes."""
+def long_line(entry: Entry, packed: Sequence[str] = ()) -> str:
+    """Kind and mode, owner and group, size or device, time, digest, path, target, notes; and what
+    of an archive was left `packed`, some of it."""
     digest = entry.content.digest.hex()[:DIGEST_SHOWN] if entry.content else "-"
     target = f" -> {output.show(entry.target)}" if entry.target else ""
-    notes = f" [{', '.join(notes_of(entry))}]" if entry.flags else ""
+    said = [*notes_of(entry), *map(output.printable, packed[:PACKED_SHOWN])]
+    if len(packed) > PACKED_SHOWN:
+        said.append(f"and {len(packed) - PACKED_SHOWN} more")
+    notes = f" [{', '.join(said)}]" if said else ""
     return (
         f"{stat.filemode(TYPES[entry.kind] | entry.owner.mode)} {_owner(entry):<17} "
         f"{_size(entry):>13} {output.moment(entry.mtime_ns // 10**6)} {digest:<{DIGEST_SHOWN}} "
@@ -46,8 +52,9 @@ def _size(entry: Entry) -> str:
     return str(entry.size) if entry.kind is Kind.FILE and entry.size >= 0 else "-"
 
 
-def entry_fields(entry: Entry) -> dict[str, object]:
-    """All of an entry; what it does not have is left out."""
+def entry_fields(entry: Entry, packed: Sequence[str] = ()) -> dict[str, object]:
+    """All of an entry, and what of an archive was left `packed`; what it does not have is left
+    out."""
     owner, content = entry.owner, entry.content
     fields: dict[str, object] = {
         **output.name_fields("path", b"/" + entry.path),
@@ -76,4 +83,6 @@ def entry_fields(entry: Entry) -> dict[str, object]:
         ]
     if entry.flags:
         fields["notes"] = notes_of(entry)
+    if packed:
+        fields["packed"] = list(packed)
     return fields

@@ -29,6 +29,7 @@ COMMANDS = (
     "doctor",
     "scan",
     "sync",
+    "adopt",
     "status",
     "ls",
     "cat",

@@ -36,7 +36,11 @@ class Order:
 
 def pull(order: Order) -> int:
     """Do it; the exit code. Raises CasError, KeyboardInterrupt."""
-    plan = wiring.plan_of(order.plan_path)
+    return pull_from(wiring.plan_of(order.plan_path), order)
+
+
+def pull_from(plan: Plan, order: Order) -> int:
+    """Do it by this plan; the exit code. Raises CasError, KeyboardInterrupt."""
     return interrupt.run(_pull(plan, order), "" if order.dry_run else KEPT)
 
 

@@ -46,6 +46,8 @@ def report(state: SyncState, fields: Mapping[str, object], *, dry_run: bool, as_
     print_table(COSTS if dry_run else FETCHED, [*rows, *_total(state, dry_run)])
     problems = [(tier.name, problem) for tier in state.tiers for problem in tier.problems]
     print_problems(problems, PROBLEMS_SHOWN)
+    if packed := sum(tier.packed for tier in state.tiers):
+        output.result(f"{packed_text(packed)}: `cas status --problems` lists it")
 
 
 def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
@@ -73,6 +75,19 @@ def print_problems(problems: Sequence[tuple[str, Problem]], most: int | None) ->
     if most is not None and len(problems) > most:
         rest = output.number(len(problems) - most)
         output.result(f"  and {rest} more; `cas status --problems` lists all")
+
+
+def print_packed(packed: Sequence[tuple[str, Problem]]) -> None:
+    """One line for each thing in an archive that was left as it is."""
+    if packed:
+        output.result(output.paint(packed_text(len(packed)) + ":", output.YELLOW, sys.stdout))
+    for tier, problem in packed:
+        output.result(f"  {tier}: {problem_text(problem)}")
+
+
+def packed_text(count: int) -> str:
+    """How often something in an archive was left as it is."""
+    return f"{output.plural(count, 'thing')} in archives left packed"
 
 
 def problem_text(problem: Problem) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from operator import or_
 from typing import Protocol
 
-from cas.archive import AnyRecipe, decode_any_recipe
+from cas.archive import AnyRecipe, ArchiveRecipe, decode_any_recipe
 from cas.entry import Content, Entry
 from cas.errors import PeerError
 from cas.ids import DIGEST_SIZE, Digest
@@ -48,6 +48,7 @@ class Counts:
     logical: int = 0
     unique: int = 0
     missing: int = 0
+    packed: int = 0  # no bytes: notes on what was left as it is in archives
 
 
 @dataclass(slots=True)
@@ -191,6 +192,8 @@ class Planner:
         for part in content.parts:
             recipe = self._recipe(part)
             size += recipe.size
+            if isinstance(recipe, ArchiveRecipe):
+                self.counts.packed += len(recipe.notes)
             for id_, length in zip(recipe.ids, recipe.lengths, strict=True):
                 if self._is_new(id_):
                     new.append((at, id_, length))

@@ -47,6 +47,7 @@ class TierState:
     finished: float = 0.0
     missed: int = 0  # chunks that changed between scan and reading, all rounds
     problems: tuple[Problem, ...] = ()
+    packed: int = 0  # notes on what was left as it is in archives
     complete: bool = False
 
     @property

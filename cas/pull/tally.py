@@ -43,6 +43,7 @@ class Tally:
         state.names = counts.names
         state.logical = counts.logical
         state.unique = counts.unique
+        state.packed = counts.packed
         to_fetch = self._fetched_before + counts.missing
         state.to_fetch = to_fetch if final else max(state.to_fetch, to_fetch)
         state.here = max(0, counts.unique - state.to_fetch)

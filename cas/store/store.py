@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from cas.archive import AnyRecipe, decode_any_recipe
+from cas.archive import AnyRecipe, ArchiveRecipe, decode_any_recipe
 from cas.entry import Entry, path_order
 from cas.errors import DamageError, FormatError, NotHeldError
 from cas.ids import Digest, digest_of
 from cas.interfaces import Changes, Index, SnapshotRow
 from cas.page import decode_page
+from cas.recipe import single_chunk
 from cas.snapshot import PageRef, Snapshot, decode_snapshot, encode_snapshot
 from cas.store.durable import commit_bytes
 from cas.store.layout import Layout
@@ -28,11 +29,13 @@ from cas.store.writer import Writer
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """How much of a snapshot's content is here: bytes of distinct chunks, and those missing."""
+    """How much of a snapshot's content is here: bytes of distinct chunks, and those missing.
+    `packed` says what in its archives was left as it is: the archive's path, and why."""
 
     unique: int
     missing: int
     missing_chunks: int
+    packed: tuple[tuple[bytes, str], ...] = ()
 
 
 class Store:
@@ -111,21 +114,25 @@ class Store:
 
     def chunks_of(self, entry: Entry) -> Iterator[tuple[Digest, int]]:
         """The chunks (id, length) of an entry's content, in its chunk order."""
+        for recipe in self._recipes(entry):
+            yield from zip(recipe.ids, recipe.lengths, strict=True)
+
+    def _recipes(self, entry: Entry) -> Iterator[AnyRecipe]:
         content = entry.content
         if content is None or not content.size:
             return
         if not content.parts:
-            yield content.digest, content.size
-        for part in content.parts:
-            recipe = self.recipe(part)
-            yield from zip(recipe.ids, recipe.lengths, strict=True)
+            yield single_chunk(content.digest, content.size)
+        yield from map(self.recipe, content.parts)
 
     def held(self, snapshot: Snapshot) -> Held:
         """How much of `snapshot` is here. Looks at every chunk: seconds for a large tier."""
         seen: set[Digest] = set()
+        packed: list[tuple[bytes, str]] = []
         unique = missing = missing_chunks = 0
         for ref in snapshot.pages:
-            chunks = chain.from_iterable(map(self._known_chunks, self.page(ref.id)))
+            entries = self.page(ref.id)
+            chunks = chain.from_iterable(self._known_chunks(entry, packed) for entry in entries)
             fresh = {id_: length for id_, length in chunks if id_ not in seen}
             seen.update(fresh)
             unique += sum(fresh.values())
@@ -133,11 +140,22 @@ class Store:
                 if not here:
                     missing += length
                     missing_chunks += 1
-        return Held(unique, missing, missing_chunks)
+        return Held(unique, missing, missing_chunks, tuple(packed))
 
-    def _known_chunks(self, entry: Entry) -> Iterator[tuple[Digest, int]]:
+    def packed(self, entry: Entry) -> list[str]:
+        """What of an archive was left as it is, and why. Raises NotHeldError, DamageError."""
+        recipes = map(self.recipe, entry.content.parts if entry.content else ())
+        return [note for recipe in recipes if isinstance(recipe, ArchiveRecipe)
+                for note in recipe.notes]  # fmt: skip
+
+    def _known_chunks(
+        self, entry: Entry, packed: list[tuple[bytes, str]]
+    ) -> Iterator[tuple[Digest, int]]:
         try:
-            yield from self.chunks_of(entry)
+            for recipe in self._recipes(entry):
+                if isinstance(recipe, ArchiveRecipe):
+                    packed += ((entry.path, note) for note in recipe.notes)
+                yield from zip(recipe.ids, recipe.lengths, strict=True)
         except NotHeldError:  # its recipe has not come yet: the whole file is missing
             if entry.content is not None:
                 yield entry.content.digest, entry.content.size

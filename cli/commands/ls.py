@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cas.errors import EXIT_DONE
+from cas.errors import EXIT_DONE, NotHeldError
 from cli import options, output
 from cli.options import Target
 from cli.table import Column
 
 if TYPE_CHECKING:
+    from cas.entry import Entry
     from cas.store.store import Store
 
 COLUMNS = (
@@ -95,14 +96,25 @@ def _list_entries(store: Store, target: Target, *, long: bool, as_json: bool) ->
 
     snapshot = latest(store, target.tier)
     inside = find_inside(store, snapshot, target)
-    fields = entry_fields if inside is None else inside.fields
     entries = store.below(snapshot, target.path) if inside is None else inside.entries(store)
     found = False
     for entry in entries:
         found = True
-        if as_json:
-            output.json_line(fields(entry))
+        if as_json and inside is not None:
+            output.json_line(inside.fields(entry))
+        elif as_json:
+            output.json_line(entry_fields(entry, _packed(store, entry)))
+        elif long:
+            output.result(long_line(entry, _packed(store, entry)))
         else:
-            output.result(long_line(entry) if long else output.show_path(entry.path))
+            output.result(output.show_path(entry.path))
     if not found and target.path:
         raise no_such_name(target)
+
+
+def _packed(store: Store, entry: Entry) -> list[str]:
+    """What of an archive was left as it is; nothing if its recipe has not come yet."""
+    try:
+        return store.packed(entry)
+    except NotHeldError:
+        return []

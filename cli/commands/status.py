@@ -106,14 +106,22 @@ def _standing(store: Store, tier: str) -> _Standing:
 
 
 def _print(standings: list[_Standing], *, with_problems: bool) -> None:
-    from cli.summary import print_problems, print_table
+    from cas.entry import Problem
+    from cli.summary import packed_text, print_packed, print_problems, print_table
 
     print_table(COLUMNS, [_row(standing) for standing in standings])
     problems = [
         (s.name, problem) for s in standings if s.snapshot for problem in s.snapshot.problems
     ]
+    packed = [
+        (s.name, Problem(path, reason, left_out=False))
+        for s in standings if s.held for path, reason in s.held.packed
+    ]  # fmt: skip
     if with_problems:
         print_problems(problems, None)
+        print_packed(packed)
+    elif packed and not problems:
+        output.say(f"{packed_text(len(packed))}; `--problems` lists it")
     elif problems:
         output.say(f"{output.plural(len(problems), 'problem')}; `--problems` lists them")
 
@@ -161,7 +169,12 @@ def _fields(standing: _Standing, *, with_problems: bool) -> dict[str, object]:
         "missing_chunks": held.missing_chunks,
         "complete": standing.complete,
         "left_out": standing.left_out,
+        "left_packed": len(held.packed),
     }
     if with_problems:
         fields["problems"] = [problem_fields(problem) for problem in snapshot.problems]
+        fields["packed"] = [
+            {**output.name_fields("path", b"/" + path), "reason": reason}
+            for path, reason in held.packed
+        ]
     return fields
