@@ -52,7 +52,7 @@ class Stream:
             if len(rest) != self._fed:
                 raise BrokenPromise(f"{self._splitter.codec.name}: bytes are lost")
             self._below.unread(rest)
-            self.reason = self._splitter.failed
+            self.reason = self._splitter.failed or "cut off"
         return self._first is not None
 
     def open(self) -> None:
