@@ -22,7 +22,7 @@ from cas.codec.base import Joiner, JoinerFactory, Piece
 from cas.errors import FormatError, LimitError
 from cas.program import DEPTH_LIMIT, SPAN_LIMIT, Codec
 
-PIECES_AHEAD = 32  # not done yet
+PIECES_AHEAD = 256  # not done yet
 PLAIN_AHEAD = 32 * 2**20  # bytes of which they are made, if there is more than one
 WORTHWHILE = 2**18  # bytes that were written, from which it is worth looking at what came out
 QUEUED_MOST = 32 * 2**20  # bytes that wait in queues for the pieces before them
@@ -76,7 +76,7 @@ class Levels:
         self._pool = pool
         self._root = _Level()
         self._open = [self._root]
-        self._queued = 0
+        self._queued = self._left = 0  # bytes; those that could not go on when that was tried last
         self._later = self._later_plain = 0
 
     def write(self, data: bytes) -> None:
@@ -117,7 +117,7 @@ class Levels:
     @property
     def is_due(self) -> bool:
         """Whether `ready` should be called."""
-        return self._queued >= WORTHWHILE or self._later > PIECES_AHEAD
+        return self._queued - self._left >= WORTHWHILE or self._is_behind()
 
     def ready(self) -> list[bytes]:
         """What has come out by now, in order. Waits while too much is not done."""
@@ -125,6 +125,7 @@ class Levels:
         while self._is_behind() and (oldest := self._oldest()) is not None:
             wait([oldest])
             self._advance(self._root)
+        self._left = self._queued
         return self._come_out()
 
     def finish(self) -> Iterable[bytes]:
