@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -16,7 +17,8 @@ from cas.store.store import Store
 from cli.inside import find_inside
 from cli.listing import long_line
 from cli.options import parse_target
-from tests.inside.test_inside import CountingSource, some_files, taken, tar_of
+from tests.cli.conftest import Place
+from tests.inside.test_inside import CountingSource, some_files, taken, tar_of, zip_of
 from tests.restore.trees import directory, file
 from tests.unpack.carry import JOINERS
 
@@ -99,3 +101,24 @@ def test_a_member_is_shown_like_any_name(store: Store) -> None:
     assert line.endswith("/srv/a.tar!/tiny")
     fields = inside.fields(entry)
     assert ("/srv/a.tar!/tiny", 3, 7) == (fields["path"], fields["size"], fields["uid"])
+
+
+def test_the_commands_look_into_what_was_synced(place: Place) -> None:
+    files = some_files(1)
+    files["in.zip"] = zip_of(some_files(2))
+    data = gzip.compress(tar_of(files))
+    (place.source / "first" / "all.tar.gz").write_bytes(data)
+    assert 0 == place.cas("sync", "first").returncode
+    archive = f"{place.source}/first/all.tar.gz"
+    listed = place.cas("ls", f"first:{archive}!/")
+    found = [line.removeprefix(f"{archive}!/") for line in listed.stdout.decode().splitlines()]
+    assert {*files, *(f"in.zip!/{name}" for name in some_files(2))} == set(found)
+    fields = json.loads(place.cas("ls", "--json", f"first:{archive}!/tiny").stdout)
+    assert (f"{archive}!/tiny", 3, "0640") == (fields["path"], fields["size"], fields["mode"])
+    for name, expected in (("d1/1", files["d1/1"]), ("in.zip", files["in.zip"]),
+                           ("in.zip!/d1/1", some_files(2)["d1/1"])):  # fmt: skip
+        assert expected == place.cas("cat", f"first:{archive}!/{name}").stdout
+    assert data == place.cas("cat", f"first:{archive}").stdout
+    wrong = place.cas("cat", f"first:{archive}!/none")
+    assert (1, b"") == (wrong.returncode, wrong.stdout)
+    assert b"no such name in the archive" in wrong.stderr
