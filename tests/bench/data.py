@@ -1,7 +1,8 @@
 """Data to measure with: real files of this machine, edited copies of them, random bytes.
 
 Everything is seeded: the same machine gives the same data. Real files are those below /usr, in the
-order of their names; where there are too few, copies with edits follow, each different.
+order of their names, archives left out: what looking into those costs and saves is measured by
+itself. Where there are too few, copies with edits follow, each different.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+from cas.unpack.detect import HEAD, Form, detect
 from tests.bench.verdict import MIB
 
 REAL = Path("/usr")
@@ -28,8 +30,15 @@ def real_files(least: int, most: int, suffixes: frozenset[str] = frozenset()) ->
             path = Path(folder, name)
             if suffixes and path.suffix not in suffixes:
                 continue
-            if path.is_file() and not path.is_symlink() and least <= path.stat().st_size <= most:
+            if path.is_symlink() or not path.is_file():
+                continue
+            if least <= path.stat().st_size <= most and not _is_archive(path):
                 yield path
+
+
+def _is_archive(path: Path) -> bool:
+    with path.open("rb") as file:
+        return detect(file.read(HEAD)) not in (None, Form.STUB)
 
 
 def edited(data: bytes, source: random.Random) -> bytes:
