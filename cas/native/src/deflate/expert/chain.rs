@@ -107,6 +107,7 @@ impl Chain {
             min: rule.min,
             near: rule.near,
             reach: rule.reach,
+            hasty: false,
         };
         let found = self.links.longest(data, at, &want);
         if found.len < rule.shortest {

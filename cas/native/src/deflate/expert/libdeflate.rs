@@ -119,6 +119,7 @@ impl Libdeflate {
             min: 0,
             near: 0,
             reach,
+            hasty: false,
         };
         let found = self.links.longest(data, at, &want);
         if found.len > 0 { found } else { best }

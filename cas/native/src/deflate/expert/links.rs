@@ -10,7 +10,7 @@ const SIZE: usize = 32768;
 const MASK: usize = SIZE - 1;
 const HEADS: usize = 1 << 17;
 /// Positions that may have been put in at and after the one of a search.
-const AHEAD: usize = 3;
+const AHEAD: usize = 300;
 
 /// What is hashed, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,6 +104,8 @@ pub struct Want {
     pub near: usize,
     /// Furthest distance of any.
     pub reach: usize,
+    /// The search ends at a candidate that agrees at both ends and is no better.
+    pub hasty: bool,
 }
 
 /// A match: `len` is 0 if there is none.
@@ -219,10 +221,10 @@ impl Links {
         let back = self.first.wrapping_sub(self.base);
         let here = at.wrapping_add(back);
         let mut candidate = usize::from(self.heads[self.hash.of(data, at, self.bits) & (HEADS - 1)]);
-        for _ in 0..AHEAD {
-            if candidate >= here {
-                candidate = usize::from(self.previous[candidate & MASK]);
-            }
+        let mut ahead = 0;
+        while candidate >= here && ahead < AHEAD {
+            candidate = usize::from(self.previous[candidate & MASK]);
+            ahead += 1;
         }
         let floor = (self.floor + self.first).saturating_sub(self.base);
         let mut limit = here.saturating_sub(want.reach).max(floor).max(1);
@@ -242,6 +244,8 @@ impl Links {
                         break;
                     }
                     end = tail(window, at + len);
+                } else if want.hasty && is_good(window, early, at, best.len, len) {
+                    break;
                 }
             }
             depth -= 1;
@@ -253,6 +257,18 @@ impl Links {
         }
         if best.dist == 0 { Found::default() } else { best }
     }
+}
+
+/// Whether a candidate that matches `len` bytes agrees with the best one at both ends, as far as zlib-ng
+/// compares them.
+fn is_good(data: &[u8], early: usize, late: usize, best: usize, len: usize) -> bool {
+    let seen = match best {
+        0..4 => 2,
+        4..8 => 4,
+        _ => 8,
+    };
+    let (early, late) = (early + best, late + best);
+    len >= seen && data.get(early + 1 - seen..=early) == data.get(late + 1 - seen..=late)
 }
 
 /// The byte at `at` and the one before it.

@@ -2,7 +2,7 @@
 
 use super::chain::{Rule, Sync};
 use super::links::Hash;
-use super::{Params, klauspost, libdeflate, table};
+use super::{Params, klauspost, libdeflate, table, zlibng};
 
 /// The numbers of zlib's levels, which its kin have kept: good, lazy, nice, depth, insert.
 const LEVELS: [(usize, usize, usize, usize, usize); 9] = [
@@ -83,6 +83,7 @@ pub fn menu() -> Vec<Params> {
     menu.extend([6, 9].map(go).map(kept));
     menu.push(Params::GoFastest);
     menu.extend(tables());
+    menu.extend(zlibng());
     menu.extend(LIBDEFLATE.map(libdeflate));
     menu.extend([1, 5, 8, 7, 4, 3, 2].map(zlib).map(kept));
     menu.extend([1, 2, 3].map(|level| with(level, Sync::Prime)));
@@ -139,4 +140,36 @@ fn tables() -> Vec<Params> {
 
 fn libdeflate((depth, nice, lazy): (usize, usize, usize)) -> Params {
     Params::Libdeflate(libdeflate::Rule { depth, nice, lazy })
+}
+
+/// zlib-ng at levels 6 to 2, then where it does as zlib does but for its hash.
+fn zlibng() -> Vec<Params> {
+    let levels = [
+        (128, 128, 256),
+        (32, 32, 256),
+        (24, 32, 192),
+        (6, 16, 96),
+        (4, 8, 4),
+    ];
+    let rule = |(depth, nice, insert)| {
+        let hasty = depth < 32;
+        Params::ZlibNg(zlibng::Rule {
+            depth,
+            nice,
+            insert,
+            hasty,
+            fizzle: !hasty,
+        })
+    };
+    let slow = |level| Rule {
+        hash: Hash::Knuth,
+        hash_bits: 16,
+        near: 32768,
+        ..zlib(level)
+    };
+    levels
+        .map(rule)
+        .into_iter()
+        .chain([7, 8].map(slow).map(Params::Chain))
+        .collect()
 }

@@ -16,6 +16,7 @@ mod slots;
 mod table;
 #[cfg(test)]
 mod tests;
+mod zlibng;
 
 use super::Token;
 use chain::Chain;
@@ -26,6 +27,7 @@ pub use params::Params;
 use plan::Planned;
 pub use score::{Score, score};
 use table::Table;
+use zlibng::ZlibNg;
 
 /// Foretells the tokens of one encoder from the plain bytes and what it has seen.
 ///
@@ -65,6 +67,7 @@ pub enum AnyExpert {
     Chain(Chain),
     Table(Planned<Table>),
     Libdeflate(Libdeflate),
+    ZlibNg(Planned<ZlibNg>),
     GoFastest(Planned<Scan<GoFastest>>),
     Klauspost1(Planned<Scan<Level1>>),
     Klauspost2(Planned<Scan<Level2>>),
@@ -80,6 +83,7 @@ macro_rules! each {
             Self::Chain($expert) => $call,
             Self::Table($expert) => $call,
             Self::Libdeflate($expert) => $call,
+            Self::ZlibNg($expert) => $call,
             Self::GoFastest($expert) => $call,
             Self::Klauspost1($expert) => $call,
             Self::Klauspost2($expert) => $call,
@@ -105,6 +109,7 @@ impl AnyExpert {
             Params::Chain(rule) => Self::Chain(Chain::new(rule, data, start)),
             Params::Table(rule) => Self::Table(Table::expert(*rule, data, start)),
             Params::Libdeflate(rule) => Self::Libdeflate(Libdeflate::new(rule, start)),
+            Params::ZlibNg(rule) => Self::ZlibNg(ZlibNg::expert(rule, data, start)),
             Params::GoFastest => Self::GoFastest(Scan::expert(&GO, start)),
             Params::Klauspost(rule) => match rule.level {
                 1 => Self::Klauspost1(Scan::expert(rule, start)),

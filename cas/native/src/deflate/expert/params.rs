@@ -9,7 +9,7 @@ use super::chain::{self, Sync};
 
 use super::links::Hash;
 use super::menu::zlib;
-use super::{klauspost, libdeflate, table};
+use super::{klauspost, libdeflate, table, zlibng};
 use crate::deflate::Error;
 
 /// An expert and its numbers.
@@ -21,6 +21,7 @@ pub enum Params {
     GoFastest,
     Table(table::Rule),
     Libdeflate(libdeflate::Rule),
+    ZlibNg(zlibng::Rule),
 }
 
 const CHAIN: u8 = 1;
@@ -28,6 +29,7 @@ const KLAUSPOST: u8 = 2;
 const GO_FASTEST: u8 = 3;
 const TABLE: u8 = 4;
 const LIBDEFLATE: u8 = 5;
+const ZLIB_NG: u8 = 6;
 
 impl Params {
     /// Appends the written form to `out`.
@@ -39,6 +41,7 @@ impl Params {
             }
             Self::GoFastest => put(out, GO_FASTEST, &[]),
             Self::Table(rule) => put(out, TABLE, &table_fields(*rule)),
+            Self::ZlibNg(rule) => put(out, ZLIB_NG, &zlibng_fields(rule)),
             Self::Libdeflate(rule) => put(out, LIBDEFLATE, &[rule.depth, rule.nice, rule.lazy]),
         }
     }
@@ -59,6 +62,7 @@ impl Params {
             }
             GO_FASTEST => Ok(Self::GoFastest),
             TABLE => read_table(bytes).map(Self::Table),
+            ZLIB_NG => read_zlibng(bytes).map(Self::ZlibNg),
             LIBDEFLATE => {
                 let (depth, nice) = (field(bytes, 1, 1024)?, field(bytes, 3, 258)?);
                 Ok(Self::Libdeflate(libdeflate::Rule {
@@ -224,5 +228,25 @@ fn read_table(bytes: &mut &[u8]) -> Result<table::Rule, Error> {
         0 => table::Rule::Libdeflate,
         1 => table::Rule::Quick,
         _ => table::Rule::Isal(table::Isal { bits: bits as u32 }),
+    })
+}
+
+fn zlibng_fields(rule: &zlibng::Rule) -> [usize; 5] {
+    [
+        rule.depth,
+        rule.nice,
+        rule.insert,
+        rule.hasty.into(),
+        rule.fizzle.into(),
+    ]
+}
+
+fn read_zlibng(bytes: &mut &[u8]) -> Result<zlibng::Rule, Error> {
+    Ok(zlibng::Rule {
+        depth: field(bytes, 1, 1024)?,
+        nice: field(bytes, 3, 258)?,
+        insert: field(bytes, 0, 258)?,
+        hasty: field(bytes, 0, 1)? == 1,
+        fizzle: field(bytes, 0, 1)? == 1,
     })
 }
