@@ -8,7 +8,7 @@ from typing import Any
 from cas import wire
 from cas.archive import decode_archive_recipe
 from cas.chunker import cut_whole
-from cas.errors import DamageError
+from cas.errors import DamageError, FormatError
 from cas.frame import Codec, FrameDecoder
 from cas.ids import digest_of
 from cas.pack import HEADER_SIZE, Segment, decode_header, read_payload, read_records
@@ -16,6 +16,7 @@ from cas.page import decode_page
 from cas.recipe import decode_recipe
 from cas.snapshot import decode_snapshot
 from tests.vectors.cuts import INPUTS
+from tests.vectors.sides import read_side
 from tests.vectors.vector import Vector
 
 
@@ -70,6 +71,13 @@ def _cut(vector: Vector) -> list[int]:
     return cut_whole(INPUTS[vector.given["input"]](vector.given["size"]))
 
 
+def _side(vector: Vector) -> dict[str, Any]:
+    try:
+        return read_side(vector)
+    except ValueError as error:  # the compiled core has no errors of its own
+        raise FormatError(str(error)) from error
+
+
 READERS: dict[str, Callable[[Vector], Any]] = {
     "value": lambda vector: wire.decode(vector.body, limit=2**24, what="value"),
     "recipe": lambda vector: decode_recipe(vector.body),
@@ -79,4 +87,5 @@ READERS: dict[str, Callable[[Vector], Any]] = {
     "pack": lambda vector: read_pack(vector.body),
     "frame": read_frame,
     "chunker": _cut,
+    "side": _side,
 }

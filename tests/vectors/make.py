@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from tests.vectors import archives, cuts, frames, packs, pages, recipes, snapshots, values
+from tests.vectors import archives, cuts, frames, packs, pages, recipes, sides, snapshots, values
 from tests.vectors.vector import Vector
 
-MODULES = (values, recipes, archives, pages, snapshots, packs, frames, cuts)
+MODULES = (values, recipes, archives, pages, snapshots, packs, frames, cuts, sides)
 
 
 def vectors() -> Iterator[Vector]:
