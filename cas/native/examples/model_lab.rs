@@ -75,9 +75,10 @@ fn params(whole: &Whole, span: &Span) -> ModelParams {
     let params = discover(&tokens, &whole.plain[..span.end]);
     let chain = &params.chain;
     print!(
-        "  found in {:.2} s: chain of {} bytes, depth {}",
+        "  found in {:.2} s: chain {}/{}, depth {}",
         cpu_seconds() - began,
-        chain.bytes,
+        chain.hash,
+        chain.bits,
         chain.depth
     );
     print!(

@@ -2,6 +2,7 @@
 
 use super::super::WINDOW;
 use super::params::ChainParams;
+use super::table::HASHES;
 
 /// A way to copy: so many bytes from so far back. All zeros: none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -108,14 +109,14 @@ pub struct Reach {
 }
 
 const MASK: usize = WINDOW - 1;
-/// Links followed for each step of the depth, where most are of other bytes with the same hash.
-const LINKS: u32 = 8;
 const NEAR_BITS: u32 = 15;
 
 /// For each hash the last position, for each position the one before it. Positions are kept plus one; 0 is none.
 #[derive(Debug)]
 pub struct Chain {
     params: ChainParams,
+    /// Bytes that are hashed.
+    least: usize,
     heads: Vec<u32>,
     links: Vec<u32>,
     /// Last positions by 3 bytes, beside chains of 4.
@@ -125,9 +126,11 @@ pub struct Chain {
 impl Chain {
     #[must_use]
     pub fn new(params: &ChainParams) -> Self {
-        let near = if params.bytes == 4 { 1 << NEAR_BITS } else { 0 };
+        let least = params.bytes() as usize;
+        let near = if least > 3 { 1 << NEAR_BITS } else { 0 };
         Self {
             params: *params,
+            least,
             heads: vec![0; 1 << params.bits],
             links: vec![0; WINDOW],
             near: vec![0; near],
@@ -139,7 +142,7 @@ impl Chain {
         let Some(hash) = self.hash(data, pos) else { return };
         self.links[pos & MASK] = self.heads[hash];
         self.heads[hash] = pos as u32 + 1;
-        if self.params.bytes == 4 {
+        if self.least > 3 {
             self.near[near_hash(data, pos)] = pos as u32 + 1;
         }
     }
@@ -153,36 +156,34 @@ impl Chain {
         let lowest = pos.saturating_sub(WINDOW).max(reach.base) as u32;
         let enough = reach.max.min(usize::from(self.params.nice));
         let mut at = self.heads[hash];
-        let (mut steps, mut links) = (reach.depth, reach.depth * LINKS);
-        while at > lowest && at as usize <= pos && steps > 0 && links > 0 {
+        let mut steps = reach.depth;
+        while at > lowest && at as usize <= pos && steps > 0 {
             let old = at as usize - 1;
-            steps -= u32::from(self.look(data, old, pos, reach.max, found));
-            links -= 1;
+            self.look(data, old, pos, reach.max, found);
+            steps -= 1;
             let next = self.links[old & MASK];
             if usize::from(found.best.len) >= enough || next >= at {
                 break;
             }
             at = next;
         }
-        if self.params.bytes == 4 {
+        if self.least > 3 {
             self.add_near(data, pos, reach.max, lowest, found);
         }
     }
 
-    /// Adds the match at `old` if it is one and of use; whether it counts as a step.
+    /// Adds the match at `old` if it is one and of use.
     #[inline]
-    fn look(&self, data: &[u8], old: usize, pos: usize, max: usize, found: &mut Found) -> bool {
+    fn look(&self, data: &[u8], old: usize, pos: usize, max: usize, found: &mut Found) {
         let best = usize::from(found.best.len);
         let is_full = found.list.len() >= BESIDES;
         if is_full && data[old + best] != data[pos + best] {
-            return true;
+            return;
         }
         let len = match_len(data, old, pos, max);
-        let is_match = len >= usize::from(self.params.bytes);
-        if is_match && (len > best || !is_full) {
+        if len >= self.least && (len > best || !is_full) {
             found.add(Match::new(len, pos - old));
         }
-        is_match || self.params.bytes == 3
     }
 
     /// Beside chains of 4: the nearest match of 3 bytes, if it is just that long.
@@ -195,10 +196,8 @@ impl Chain {
 
     #[inline]
     fn hash(&self, data: &[u8], pos: usize) -> Option<usize> {
-        let four = data.get(pos..pos + 4);
-        if self.params.bytes == 4 {
-            let four = u32::from_le_bytes(four?.try_into().ok()?);
-            return Some((four.wrapping_mul(0x9E37_79B1) >> (32 - u32::from(self.params.bits))) as usize);
+        if self.params.hash > 0 {
+            return HASHES[usize::from(self.params.hash) - 1].of(data, pos, u32::from(self.params.bits));
         }
         let three = data.get(pos..pos + 3)?;
         let shift = u32::from(self.params.bits).div_ceil(3);

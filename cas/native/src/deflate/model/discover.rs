@@ -6,7 +6,7 @@
 //! for in the same way beside the first. Then the chain, by coding a part with the whole model, each
 //! parameter in turn; and last whether it is better with the tables or without.
 
-use super::params::{Classes, MAX_TABLES, ModelParams, TableParams};
+use super::params::{Classes, MAX_DEPTH, MAX_TABLES, ModelParams, TableParams};
 use super::sample::{Placed, Sample};
 use super::table::HASHES;
 use super::trail::{BEGINS, CLASSES, ENDS, SHORT, WITHIN};
@@ -14,7 +14,7 @@ use super::trail::{BEGINS, CLASSES, ENDS, SHORT, WITHIN};
 /// Plain bytes that tables are tried on, and those that are coded.
 const FOR_TABLES: usize = 256 << 10;
 const FOR_BYTES: usize = 128 << 10;
-const FOR_CODING: usize = 192 << 10;
+const FOR_CODING: usize = 160 << 10;
 
 /// The parameters that tokens are best coded with, as far as trying some tells; `data` is all the plain bytes
 /// that they are of, with any history before them.
@@ -23,23 +23,17 @@ pub fn discover(tokens: &[Placed], data: &[u8]) -> ModelParams {
     let sample = Sample { data, tokens };
     let tables = find_tables(&sample.first(FOR_TABLES));
     let coded = sample.first(FOR_CODING);
-    let alone = find_chain(&coded, ModelParams::default(), &tables);
-    if tables.is_empty() {
-        return alone.0;
+    let params = ModelParams::default();
+    let mut search = Search {
+        sample: &coded,
+        cost: coded.cost(&params, u64::MAX),
+        params,
+    };
+    search.try_chains(&tables);
+    if !tables.is_empty() && search.attempt(|params| params.tables.clone_from(&tables)) {
+        search.try_chains(&tables);
     }
-    let with_tables = find_chain(
-        &coded,
-        ModelParams {
-            tables: tables.clone(),
-            ..ModelParams::default()
-        },
-        &tables,
-    );
-    if with_tables.1 < alone.1 {
-        with_tables.0
-    } else {
-        alone.0
-    }
+    search.params
 }
 
 fn find_tables(sample: &Sample) -> Vec<TableParams> {
@@ -130,39 +124,9 @@ fn climb(
     (table, least)
 }
 
-/// Tries values of one parameter of the chain after the other; with the cost of the best.
-fn find_chain(sample: &Sample, params: ModelParams, tables: &[TableParams]) -> (ModelParams, u64) {
-    let mut search = Search {
-        sample,
-        cost: sample.cost(&params, u64::MAX),
-        params,
-    };
-    search.attempt(|params| params.chain.bytes = 3);
-    if tables.iter().any(|table| table.inserted & WITHIN != WITHIN) {
-        for (short, long) in SHORTS
-            .into_iter()
-            .flat_map(|short| [(short, BEGINS), (short, BEGINS | ENDS)])
-        {
-            search.attempt(|params| {
-                (params.short, params.chain.inserted) = (short, long | Classes::MAX << SHORT);
-            });
-        }
-    }
-    for depths in [&[512, 2048, 4096][..], &[32, 16, 8, 4]] {
-        for &depth in depths {
-            if !search.attempt(|params| params.chain.depth = depth) {
-                break;
-            }
-        }
-    }
-    for nice in [8, 16, 32, 64, 128] {
-        search.attempt(|params| params.chain.nice = nice);
-    }
-    for good in [4, 8, 32] {
-        search.attempt(|params| params.chain.good = good);
-    }
-    (search.params, search.cost)
-}
+/// Hashes that chains are known to have, with their bits: zlib's with its
+/// usual and more memory, zlib-ng's, libdeflate's, Go's.
+const CHAIN_HASHES: [(u8, u8); 5] = [(0, 15), (0, 16), (1, 16), (2, 16), (2, 17)];
 
 /// Longest matches within which all positions are inserted, where that is not so for all.
 const SHORTS: [u16; 6] = [0, 4, 5, 6, 16, 32];
@@ -175,6 +139,47 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// Tries values of one parameter of the chain after the other.
+    fn try_chains(&mut self, tables: &[TableParams]) {
+        if tables.iter().any(|table| table.inserted & WITHIN != WITHIN) {
+            for (short, long) in SHORTS
+                .into_iter()
+                .flat_map(|short| [(short, BEGINS), (short, BEGINS | ENDS)])
+            {
+                self.attempt(|params| {
+                    (params.short, params.chain.inserted) = (short, long | Classes::MAX << SHORT)
+                });
+            }
+        }
+        self.attempt(|params| (params.chain.hash, params.chain.bits) = (0, 15));
+        self.try_depths(&[(4, 1), (2, 1), (1, 4), (1, 2), (3, 2), (3, 4)]);
+        for (hash, bits) in CHAIN_HASHES {
+            self.attempt(|params| (params.chain.hash, params.chain.bits) = (hash, bits));
+        }
+        self.try_depths(&[(9, 8), (7, 8), (65, 64), (63, 64)]);
+        for nice in [8, 16, 32, 64, 128] {
+            self.attempt(|params| params.chain.nice = nice);
+        }
+        for good in [4, 8, 32] {
+            self.attempt(|params| params.chain.good = good);
+        }
+    }
+
+    /// Goes up or down by factors as long as that helps.
+    fn try_depths(&mut self, factors: &[(u32, u32)]) {
+        for &(numerator, denominator) in factors {
+            let up = if numerator > denominator {
+                denominator - 1
+            } else {
+                0
+            };
+            let scaled = |depth: u16| {
+                ((u32::from(depth) * numerator + up) / denominator).clamp(1, u32::from(MAX_DEPTH))
+            };
+            while self.attempt(|params| params.chain.depth = scaled(params.chain.depth) as u16) {}
+        }
+    }
+
     /// Keeps a change if it is worth it.
     fn attempt(&mut self, change: impl Fn(&mut ModelParams)) -> bool {
         let mut params = self.params.clone();

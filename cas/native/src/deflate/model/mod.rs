@@ -203,11 +203,8 @@ impl Model {
             self.chain.insert(data, pos);
             self.inserted = pos + 1;
         }
-        let depth = if self.here.best.len >= chain.good {
-            (chain.depth >> 2).max(1)
-        } else {
-            chain.depth
-        };
+        let quarters = if self.here.best.len >= chain.good { 1 } else { 4 };
+        let depth = (chain.depth * quarters / 4).max(1);
         self.chain
             .search(data, pos + 1, reach(pos + 1, depth), &mut self.ahead);
         self.ahead_at = (pos + 1, end);

@@ -4,15 +4,16 @@
 //! numbers are little-endian. Anything out of its range is refused, so that a value has one encoding.
 
 use super::super::Error;
+use super::table::HASHES;
 
 /// Hash chains through the window: what zlib and its kin search, and a good guess for any other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChainParams {
-    /// Bytes that are hashed: 3, with zlib's own hash, whose collisions count as steps, or 4.
-    pub bytes: u8,
-    /// Bits of the hash, 8 to 16.
+    /// 0 for zlib's hash of 3 bytes, else an index into `table::HASHES`, plus one, of a hash of 4.
+    pub hash: u8,
+    /// Bits of the hash, 8 to 17.
     pub bits: u8,
-    /// Steps along a chain, 1 to 4096.
+    /// Steps along a chain, 1 to 4096, also those to other bytes with the same hash.
     pub depth: u16,
     /// At this length and more the next position is searched to a quarter of the depth only.
     pub good: u16,
@@ -54,14 +55,27 @@ pub const MAX_ENCODED: usize = 2 + CHAIN_SIZE + 1 + MAX_TABLES * TABLE_SIZE;
 
 const CHAIN_SIZE: usize = 16;
 const TABLE_SIZE: usize = 11;
-const MAX_DEPTH: u16 = 4096;
+/// Deepest chain.
+pub const MAX_DEPTH: u16 = 4096;
 const LONGEST: u16 = 258;
+
+impl ChainParams {
+    /// Bytes that are hashed.
+    #[must_use]
+    pub fn bytes(&self) -> u32 {
+        if self.hash == 0 {
+            3
+        } else {
+            HASHES[usize::from(self.hash) - 1].bytes
+        }
+    }
+}
 
 impl Default for ModelParams {
     fn default() -> Self {
         let chain = ChainParams {
-            bytes: 4,
-            bits: 15,
+            hash: 1,
+            bits: 16,
             depth: 128,
             good: LONGEST,
             nice: LONGEST,
@@ -80,7 +94,7 @@ impl ModelParams {
     pub fn encode(&self) -> Vec<u8> {
         let chain = &self.chain;
         let mut bytes = self.short.to_le_bytes().to_vec();
-        bytes.extend([chain.bytes, chain.bits]);
+        bytes.extend([chain.hash, chain.bits]);
         for number in [chain.depth, chain.good, chain.nice] {
             bytes.extend(number.to_le_bytes());
         }
@@ -121,7 +135,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn chain(&mut self) -> Result<ChainParams, Error> {
         let chain = ChainParams {
-            bytes: self.byte()?,
+            hash: self.byte()?,
             bits: self.byte()?,
             depth: self.number()?,
             good: self.number()?,
@@ -129,7 +143,8 @@ impl Reader<'_> {
             inserted: self.classes()?,
         };
         let is_short = chain.good <= LONGEST && chain.nice <= LONGEST;
-        let is_good = matches!(chain.bytes, 3 | 4) && (8..=16).contains(&chain.bits);
+        let is_hash = usize::from(chain.hash) <= HASHES.len() && chain.bytes() <= 4;
+        let is_good = is_hash && (8..=17).contains(&chain.bits);
         if is_short && is_good && (1..=MAX_DEPTH).contains(&chain.depth) {
             Ok(chain)
         } else {
@@ -144,7 +159,7 @@ impl Reader<'_> {
             ways: self.byte()?,
             inserted: self.classes()?,
         };
-        let is_good = usize::from(table.hash) < super::table::HASHES.len();
+        let is_good = usize::from(table.hash) < HASHES.len();
         let is_sized = (8..=17).contains(&table.bits) && matches!(table.ways, 1 | 2);
         if is_good && is_sized { Ok(table) } else { Err(BAD) }
     }

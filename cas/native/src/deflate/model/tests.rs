@@ -66,10 +66,10 @@ fn parse(data: &[u8], start: usize, end: usize, whim: usize, dice: &mut Dice) ->
     tokens
 }
 
-fn chain(bytes: u8, depth: u16) -> ModelParams {
+fn chain(hash: u8, depth: u16) -> ModelParams {
     ModelParams {
         chain: ChainParams {
-            bytes,
+            hash,
             depth,
             ..ModelParams::default().chain
         },
@@ -93,7 +93,7 @@ fn tables() -> ModelParams {
     ModelParams {
         short: 20,
         tables: vec![narrow, wide],
-        ..chain(4, 20)
+        ..chain(1, 20)
     }
 }
 
@@ -143,7 +143,7 @@ fn check(
 fn tokens_come_back_and_a_rule_is_learnt() {
     let data = text(1, 60_000);
     for start in [0, 7, 40_000] {
-        for params in [chain(3, 300), chain(4, 300), tables()] {
+        for params in [chain(0, 300), chain(1, 300), tables()] {
             let regular = parse(&data, start, data.len(), usize::MAX, &mut Dice(5));
             let size = check(&params, &data, &regular, |_| false);
             assert!(
@@ -161,7 +161,7 @@ fn tokens_come_back_and_a_rule_is_learnt() {
 fn tokens_may_be_skipped_and_gaps_be_left() {
     let data = text(2, 150_000);
     let mut tokens = parse(&data, 100, data.len(), 30, &mut Dice(3));
-    let params = chain(3, 50);
+    let params = chain(0, 50);
     check(&params, &data, &tokens, |index| index % 7 < 5);
     check(&params, &data, &tokens, |index| index % 9000 > 2);
     tokens.retain(|&(pos, _)| pos / 50_000 != 1);
@@ -174,7 +174,7 @@ fn a_single_byte_and_the_shortest_matches_are_coded() {
     for data in [&b"a"[..], b"aa", b"aaaa", b"abcabc"] {
         for end in 1..=data.len() {
             let data = &data[..end];
-            check(&chain(3, 9), data, &parse(data, 0, end, 2, &mut Dice(1)), |_| {
+            check(&chain(0, 9), data, &parse(data, 0, end, 2, &mut Dice(1)), |_| {
                 false
             });
         }
@@ -206,7 +206,7 @@ fn any_side_information_gives_legal_tokens_or_an_error() {
         let data = text(round, 1 + dice.below(3000));
         let start = dice.below(data.len());
         let side: Vec<u8> = (0..dice.below(400)).map(|_| dice.below(256) as u8).collect();
-        for params in [chain(3, 20), chain(4, 4), tables()] {
+        for params in [chain(0, 20), chain(1, 4), tables()] {
             refused += usize::from(read_anything(&params, &data, start, &side).is_err());
         }
     }
