@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cas.entry import Content, Entry, Kind, Owner
-from cas.errors import NotHeldError, UsageError
+from cas.entry import Content, Entry, Kind, Owner, Problem
+from cas.errors import NotHeldError, RestoreError, UsageError
 from cas.store.store import Store
 from cli import output
 from cli.listing import entry_fields
@@ -15,6 +16,7 @@ from cli.options import Target
 
 if TYPE_CHECKING:
     from cas.inside.look import InnerEntry
+    from cas.inside.scratch import Scratch
     from cas.snapshot import Snapshot
 
 SEPARATOR = b"!/"
@@ -60,6 +62,20 @@ class Inside:
             path, entry.kind, owner, entry.mtime_ns, size, target=entry.target or entry.link
         )
 
+    def restored(self, scratch: Scratch) -> tuple[list[Entry], list[Problem]]:
+        """What is at and below the path as it is to be restored, a part of an archive under its own
+        last name, and what is left out. Raises NotHeldError if there is nothing."""
+        from cas.inside.entries import member_entries
+        from cas.inside.members import split_path
+        from cas.restore.select import without_prefix
+
+        entries, problems = member_entries(self.content, self.path, scratch, name=self.name)
+        if not entries and not problems:
+            where = output.show_path(self.archive.path + SEPARATOR + self.path)
+            raise NotHeldError("no such name in the archive", where=where)
+        below = split_path(self.path)[1].rpartition(b"/")[0]
+        return list(without_prefix(entries, below)), problems
+
     def fields(self, entry: Entry) -> dict[str, object]:
         """All of one of `entries`."""
         fields = entry_fields(entry)
@@ -68,6 +84,18 @@ class Inside:
         if entry.target:
             fields |= output.name_fields("target", entry.target)
         return fields
+
+
+def open_scratch(store: Store, directory: Path) -> Scratch:
+    """Room below `directory`, which is made, for what is read out of archives."""
+    from cas.inside.scratch import Scratch
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        return Scratch(store.reader, directory)
+    except OSError as error:
+        where = str(directory)
+        raise RestoreError(f"cannot be restored to: {error.strerror}", where=where) from error
 
 
 def find_inside(store: Store, snapshot: Snapshot, target: Target) -> Inside | None:

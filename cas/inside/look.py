@@ -15,6 +15,7 @@ from cas.entry import Kind
 from cas.errors import FormatError
 from cas.inside.walk import Walk
 from cas.program import Codec
+from cas.rebuild.chunks import Chunk
 from cas.rebuild.run import zero_pieces
 from cas.unpack import ar, gzip, tar, ziparchive
 from cas.unpack.detect import HEAD, Form, detect
@@ -49,10 +50,23 @@ class InnerEntry:
 class Found:
     """A member, while its archive is read there."""
 
-    def __init__(self, entry: InnerEntry, read: Callable[[], Iterator[bytes]]) -> None:
+    def __init__(
+        self,
+        entry: InnerEntry,
+        read: Callable[[], Iterator[bytes]],
+        take: Callable[[], list[Chunk] | None],
+    ) -> None:
         self.entry = entry
         self.is_read = False
         self._read = read
+        self._take = take
+
+    def chunks(self) -> list[Chunk] | None:
+        """The chunks in the store that are the file, if it is just that; then it is read. Else
+        nothing has happened."""
+        taken = self._take()
+        self.is_read = taken is not None
+        return taken
 
     def data(self) -> Iterator[bytes]:
         """The file, in pieces; once, and all of it or the archive is not read on. Every chunk was
@@ -125,7 +139,7 @@ class Look:
         inner = self._walk.source()
         if self._form(inner) is None:
             entry = InnerEntry(prefix + _uncompressed(name), Kind.FILE, None)
-            yield Found(entry, partial(self._rest, inner))
+            yield Found(entry, partial(self._rest, inner), lambda: None)
         else:
             yield from self.archive(inner, prefix, _uncompressed(name), nested + 1)
         body.skip(self._walk.leave())
@@ -133,7 +147,11 @@ class Look:
     def _member(self, item: Member, prefix: bytes, nested: int) -> Generator[Found, None, bool]:
         """One member and what is in it; whether the archive can be read on."""
         is_level = item.codec is not None and item.codec is self._codec(item.body)
-        found = Found(_entry(item, prefix), partial(self._data, item, is_level))
+        found = Found(
+            _entry(item, prefix),
+            partial(self._data, item, is_level),
+            partial(self._chunks, item, is_level),
+        )
         yield found
         inside, name = found.entry.path + SEPARATOR, item.path.rpartition(b"/")[2]
         if found.is_read:
@@ -147,6 +165,21 @@ class Look:
         elif not item.opaque and item.codec is None and item.runs is None:
             yield from self.archive(item.body, inside, name, nested + 1)
         return True
+
+    def _chunks(self, item: Member, is_level: bool) -> list[Chunk] | None:
+        body = item.body
+        if is_level:
+            chunks = self._walk.level_chunks()
+            if chunks is not None:
+                body.skip(self._walk.leave())
+            return chunks
+        is_plain = item.codec is None and item.runs is None and not (item.opaque or item.endless)
+        if not is_plain or not body.size or self._walk.head(body, 1):
+            return None
+        chunks = self._walk.chunks(body.size)
+        if chunks is not None:
+            body.skip(body.size)
+        return chunks
 
     def _data(self, item: Member, is_level: bool) -> Iterator[bytes]:
         if is_level:

@@ -70,6 +70,13 @@ def normal_path(path: bytes) -> bytes:
     return b"/".join(part for part in path.split(b"/") if part not in (b"", b"."))
 
 
+def split_path(path: bytes) -> tuple[bytes, bytes]:
+    """What paths in the innermost archive of `path` begin with, and the path in that, or nothing
+    for all of it."""
+    outer, separator, inner = (normal_path(path) + b"/").rpartition(SEPARATOR)
+    return outer + separator, inner.rstrip(b"/")
+
+
 def _data(members: Generator[Found, None, None], number: int) -> Iterator[bytes]:
     """The bytes of one of `members`."""
     with closing(members):

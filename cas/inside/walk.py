@@ -23,6 +23,7 @@ from cas.errors import FormatError
 from cas.inside.skeleton import SkeletonReader
 from cas.interfaces import ContentSource
 from cas.program import Begin, Codec, End, Op, Skeleton, Span, Verbatim, skeleton_use
+from cas.rebuild.chunks import Chunk
 from cas.rebuild.levels import Levels
 from cas.recipe import Copy
 from cas.unpack.source import PIECE, Pread, Source
@@ -84,6 +85,50 @@ class Walk:
         size = self._leave()
         self._passed = size
         return size
+
+    def chunks(self, size: int | None = None) -> list[Chunk] | None:
+        """The chunks that make the next `size` bytes of the level on top, or all to its end; they
+        are passed then, as after `rebuild`. Nothing if there is more to it than whole chunks, or
+        not all of it is in this part of the program."""
+        found = self._whole_chunks(size)
+        total = sum(length for _, length in found)
+        if not found or (size is not None and total != size):
+            return None
+        self._jump(self.level, total)
+        self._passed = total
+        return found
+
+    def level_chunks(self) -> list[Chunk] | None:
+        """The chunks that make all of the level that begins here; it is entered then, and they are
+        passed."""
+        if not self._whole_chunks(None, 1):
+            return None
+        self.enter()
+        return self.chunks()
+
+    def _whole_chunks(self, size: int | None, ahead: int = 0) -> list[Chunk]:
+        """Chunks from here on, `ahead` operations on, up to `size` bytes or up to the level's end;
+        none if there is something else."""
+        found: list[Chunk] = []
+        left = size
+        number, copied = self._number, self._copied
+        if self._used or self._passed:
+            return []
+        for op in self._program[self._at + ahead :]:
+            if isinstance(op, Copy):
+                stop = number + op.count - copied
+                while number < stop and left != 0:
+                    found.append((self._copies[0][number], self._copies[1][number]))
+                    left = None if left is None else max(left - found[-1][1], 0)
+                    number += 1
+                copied = 0
+            elif isinstance(op, End) and size is None:
+                return found
+            elif not isinstance(op, (Span, Verbatim)):
+                break
+            if left == 0:
+                return found
+        return []
 
     def rebuild(self, size: int | None = None) -> Iterator[bytes]:
         """The next `size` bytes of the level on top, or all to its end, whatever must be made by

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +16,11 @@ from cli import options, output
 from cli.options import Target
 
 if TYPE_CHECKING:
-    from cas.entry import Entry
+    from cas.entry import Entry, Problem
+    from cas.inside.scratch import Scratch
+    from cas.interfaces import ContentSource
     from cas.restore.report import RestoreReport
+    from cas.store.store import Store
 
 SET_ID = 0o6000
 
@@ -58,6 +63,7 @@ def command(
     under its name when all of it is there and right. Files that are there already stay; those that
     differ are listed, unless --overwrite replaces them. So an interrupted restore goes on when it
     is run again. What could not be restored is listed, with exit code 3, or 12 for damage.
+    ARCHIVE!/PATH is what lies in an archive: its members become files, archives in it are left so.
 
     \b
     Examples:
@@ -68,20 +74,53 @@ def command(
     from cas.restore.tree import restore_entries
     from cli import wiring
     from cli.counter import counting
-    from cli.selection import select
 
     existing = Existing.OVERWRITE if overwrite else Existing.KEEP_IDENTICAL
-    with wiring.reading(wiring.store_root(store_path, plan_path)) as store:
-        selected = select(store, targets)
-        entries = (entry for part in selected for entry in part.shortened())
-        with counting("restored", sum(part.size() for part in selected)) as count:
+    with (
+        wiring.reading(wiring.store_root(store_path, plan_path)) as store,
+        closing(_Parts(store, targets, directory)) as parts,
+    ):
+        entries = chain.from_iterable(parts.entries)
+        with counting("restored", parts.size) as count:
             settings = RestoreOptions(existing, owner == "names", sync=sync, progress=count)
             wanted = _as_mine(entries) if owner == "none" else entries
-            report = restore_entries(wanted, store.reader, directory, settings)
+            report = restore_entries(wanted, parts.source, directory, settings)
+        report.problems += parts.problems
     _print(report, as_json)
     if report.damaged:
         return EXIT_DAMAGE
     return EXIT_LEFT_OUT if any(p.left_out for p in report.problems) else EXIT_DONE
+
+
+class _Parts:
+    """What the targets mean, and where it is read from."""
+
+    def __init__(self, store: Store, targets: Sequence[Target], directory: Path) -> None:
+        from cli.inside import find_inside, open_scratch
+        from cli.selection import latest, select
+
+        self.source: ContentSource = store.reader
+        self.entries: list[Iterable[Entry]] = []
+        self.problems: list[Problem] = []
+        self.size = 0
+        self._scratch: Scratch | None = None
+        for target in targets:
+            inside = find_inside(store, latest(store, target.tier), target)
+            if inside is None:
+                (part,) = select(store, [target])
+                self.entries.append(part.shortened())
+                self.size += part.size()
+                continue
+            self.source = self._scratch = self._scratch or open_scratch(store, directory)
+            entries, problems = inside.restored(self._scratch)
+            self.entries.append(entries)
+            self.problems += problems
+            self.size += sum(entry.size for entry in entries)
+
+    def close(self) -> None:
+        """Give back what was taken for reading archives."""
+        if self._scratch is not None:
+            self._scratch.close()
 
 
 def _as_mine(entries: Iterator[Entry]) -> Iterator[Entry]:

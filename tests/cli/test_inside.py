@@ -119,6 +119,12 @@ def test_the_commands_look_into_what_was_synced(place: Place) -> None:
                            ("in.zip!/d1/1", some_files(2)["d1/1"])):  # fmt: skip
         assert expected == place.cas("cat", f"first:{archive}!/{name}").stdout
     assert data == place.cas("cat", f"first:{archive}").stdout
+    for target in (f"first:{archive}!/d1", f"first:{archive}!/in.zip!/tiny"):
+        assert 0 == place.cas("restore", target, "--to", "out").returncode
+    assert files["d1/1"] == (place.path / "out/d1/1").read_bytes()
+    assert some_files(2)["tiny"] == (place.path / "out/tiny").read_bytes()
+    wrong = place.cas("restore", f"first:{archive}!/none", "--to", "out")
+    assert (1, True) == (wrong.returncode, b"no such name in the archive" in wrong.stderr)
     wrong = place.cas("cat", f"first:{archive}!/none")
     assert (1, b"") == (wrong.returncode, wrong.stdout)
     assert b"no such name in the archive" in wrong.stderr
