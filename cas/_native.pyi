@@ -146,6 +146,11 @@ class Splitter:
         The interpreter lock is let go meanwhile. What does not go on as a deflate stream is no
         error here: see failed.
         """
+    def finish(self) -> Span | None:
+        """The span of what was fed and is in none yet, if it has plain bytes: when no more follows.
+
+        What makes up no whole token is not in it. May be called once, and nothing fed after it.
+        """
     finished: bool
     """Whether the stream's end was read."""
     unused: bytes

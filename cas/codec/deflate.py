@@ -57,7 +57,7 @@ class DeflateSplitter:
     def __init__(self, pool: Executor, encoder: Encoder) -> None:
         self._pool = pool
         self._encoder = encoder
-        self._native = Cutter()
+        self._cutter = Cutter()
         self._first: list[Span] | None = []  # until the encoder has been judged
         self._config: Config | None = None
         self._analysed: deque[tuple[Span, Future[bytes] | bytes]] = deque()
@@ -68,12 +68,12 @@ class DeflateSplitter:
     @property
     def ended(self) -> bool:
         """Whether the stream has come to its end, and all of it is covered."""
-        return self._native.finished and not self.failed
+        return self._cutter.finished and not self.failed
 
     @property
     def failed(self) -> str:
         """Why there is no more."""
-        return self._reason or (self._native.failed or "")
+        return self._reason or (self._cutter.failed or "")
 
     @property
     def unused(self) -> bytes:
@@ -89,15 +89,17 @@ class DeflateSplitter:
         """The events of `data`."""
         self._rest += data
         for at in range(0, len(data), STEP):
-            if self._native.finished or self.failed:
+            if self._cutter.finished or self.failed:
                 break
-            for span in self._native.feed(data[at : at + STEP]):
+            for span in self._cutter.feed(data[at : at + STEP]):
                 yield from self._take(span)
-        if self._native.finished or self.failed:
+        if self._cutter.finished or self.failed:
             yield from self.finish()
 
     def finish(self) -> Iterator[Event]:
-        """The events that are left."""
+        """The events that are left; of a stream that was cut off, down to its last symbol."""
+        if not self._reason and (span := self._cutter.finish()) is not None:
+            yield from self._take(span)
         if self._first and not self._reason:
             yield from self._judge()
         while self._analysed:

@@ -38,6 +38,10 @@ impl Splitter {
         Ok(spans.into_iter().map(|span| Span(Arc::new(span))).collect())
     }
 
+    fn finish(&mut self, py: Python<'_>) -> Option<Span> {
+        py.detach(|| self.0.finish()).map(|span| Span(Arc::new(span)))
+    }
+
     #[getter]
     fn finished(&self) -> bool {
         self.0.is_finished()

@@ -106,6 +106,12 @@ impl Inflater {
         })
     }
 
+    /// Whether a stored block is there in part: nothing can be cut off in it.
+    #[must_use]
+    pub fn is_in_stored_block(&self) -> bool {
+        matches!(self.state, State::Stored { .. })
+    }
+
     /// Reads the header of a block; false if it is not all there.
     fn read_header(&mut self, reader: &mut BitReader, out: &mut Output) -> Result<bool, &'static str> {
         let Some(bits) = reader.take(3) else {

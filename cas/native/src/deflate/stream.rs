@@ -71,6 +71,12 @@ impl Splitter {
         spans
     }
 
+    /// No more bytes come: the span of what is there and complete, if that has plain bytes. Called once.
+    pub fn finish(&mut self) -> Option<Span> {
+        let is_reading = matches!(self.state, State::Reading) && !self.inflater.is_in_stored_block();
+        (is_reading && self.output.plain_size() > 0).then(|| self.cut(None))
+    }
+
     /// Whether the end of the stream was read.
     #[must_use]
     pub fn is_finished(&self) -> bool {
@@ -200,6 +206,34 @@ mod tests {
         assert!(splitter.is_finished());
         assert_eq!(compressed, back);
         sizes
+    }
+
+    #[test]
+    fn a_stream_that_is_cut_off_has_a_last_span() {
+        let mut last = 0;
+        for seed in 0..8_u64 {
+            let (compressed, plain) = wild::stream(seed, 6, 400);
+            for size in (0..compressed.len()).step_by(1 + compressed.len() / 20) {
+                let mut splitter = Splitter::new(1024);
+                let mut spans = splitter.feed(&compressed[..size]);
+                spans.extend(splitter.finish().inspect(|_| last += 1));
+                let mut back: Vec<u8> = Vec::new();
+                let mut told = 0;
+                for span in &spans {
+                    let side = span.encode(&config(seed as usize)).unwrap();
+                    let bits = rebuild(span.history(), span.plain(), &side).unwrap();
+                    if bits.phase > 0 {
+                        *back.last_mut().unwrap() |= bits.bytes[0];
+                    }
+                    back.extend(&bits.bytes[usize::from(bits.phase > 0)..]);
+                    assert_eq!(&plain[told..told + span.plain().len()], span.plain());
+                    told += span.plain().len();
+                }
+                let whole = (splitter.position() / 8) as usize;
+                assert_eq!(&compressed[..whole], &back[..whole]);
+            }
+        }
+        assert!(last > 40, "{last}");
     }
 
     #[test]
