@@ -142,23 +142,17 @@ fn libdeflate((depth, nice, lazy): (usize, usize, usize)) -> Params {
     Params::Libdeflate(libdeflate::Rule { depth, nice, lazy })
 }
 
-/// zlib-ng at levels 6 to 2, then where it does as zlib does but for its hash.
+/// zlib-ng and zlib-rs at levels 6 to 2, then where they do as zlib does but for the hash.
 fn zlibng() -> Vec<Params> {
-    let levels = [
-        (128, 128, 256),
-        (32, 32, 256),
-        (24, 32, 192),
-        (6, 16, 96),
-        (4, 8, 4),
-    ];
-    let rule = |(depth, nice, insert)| {
-        let hasty = depth < 32;
+    let quick = [(24, 32, 192), (6, 16, 96), (4, 8, 4)];
+    let rule = |(depth, nice, insert), fizzle: bool, restart| {
         Params::ZlibNg(zlibng::Rule {
             depth,
             nice,
             insert,
-            hasty,
-            fizzle: !hasty,
+            hasty: !fizzle,
+            fizzle,
+            restart,
         })
     };
     let slow = |level| Rule {
@@ -167,9 +161,11 @@ fn zlibng() -> Vec<Params> {
         near: 32768,
         ..zlib(level)
     };
-    levels
-        .map(rule)
-        .into_iter()
-        .chain([7, 8].map(slow).map(Params::Chain))
-        .collect()
+    let mut menu = Vec::new();
+    for numbers in [(128, 128, 256), (32, 32, 256)] {
+        menu.extend([false, true].map(|restart| rule(numbers, true, restart)));
+    }
+    menu.extend(quick.map(|numbers| rule(numbers, false, false)));
+    menu.extend([7, 8].map(slow).map(Params::Chain));
+    menu
 }

@@ -231,13 +231,14 @@ fn read_table(bytes: &mut &[u8]) -> Result<table::Rule, Error> {
     })
 }
 
-fn zlibng_fields(rule: &zlibng::Rule) -> [usize; 5] {
+fn zlibng_fields(rule: &zlibng::Rule) -> [usize; 6] {
     [
         rule.depth,
         rule.nice,
         rule.insert,
         rule.hasty.into(),
         rule.fizzle.into(),
+        rule.restart.into(),
     ]
 }
 
@@ -248,5 +249,6 @@ fn read_zlibng(bytes: &mut &[u8]) -> Result<zlibng::Rule, Error> {
         insert: field(bytes, 0, 258)?,
         hasty: field(bytes, 0, 1)? == 1,
         fizzle: field(bytes, 0, 1)? == 1,
+        restart: field(bytes, 0, 1)? == 1,
     })
 }

@@ -21,6 +21,9 @@ pub struct Rule {
     pub hasty: bool,
     /// The match that follows may take over the one before (levels from 5 on).
     pub fizzle: bool,
+    /// When a block is written the encoder starts again with what begins after it. It finds that in its own
+    /// chains, and so a literal there (zlib-ng when there is no room for the block; zlib-rs does not).
+    pub restart: bool,
 }
 
 /// Shortest match.
@@ -142,9 +145,7 @@ impl Scanner for ZlibNg {
         self.end = end;
         if self.at != pos {
             (self.at, self.next) = (pos, None);
-        } else if self.next.is_some_and(|next| next.at == pos) {
-            // When a block is written there is usually no room for all of it, and the encoder starts again
-            // with what begins here: it finds it in its own chains.
+        } else if self.rule.restart && self.next.is_some_and(|next| next.at == pos) {
             self.next = Some(Plan {
                 at: pos,
                 len: 1,
