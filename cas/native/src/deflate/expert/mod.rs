@@ -17,6 +17,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod zlibng;
+#[cfg(test)]
+mod zoo;
 
 use super::Token;
 use chain::Chain;
