@@ -19,7 +19,9 @@ const ROUNDS: [(usize, usize); 3] = [(2000, 8), (16_000, 3), (64_000, 1)];
 /// An expert that is wrong more often, of a thousand tokens, is not worth a try.
 const USELESS: usize = 300;
 /// One that is not wrong as often needs nothing to be found out.
-const GOOD: usize = 20;
+const GOOD: usize = 5;
+/// By fewer tokens no encoder is recognised.
+const SOME: usize = 64;
 /// From fewer tokens nothing can be found out.
 const FEW: usize = 2000;
 /// Plain bytes that configurations are compared on.
@@ -32,7 +34,7 @@ pub fn choose(spans: &[&Span]) -> Config {
         return Config::default();
     };
     if span.tokens.is_empty() {
-        return Config::default();
+        return Config::universal();
     }
     let maybe_expert = best_expert(span);
     let expert = maybe_expert.map(|(expert, _)| expert);
@@ -63,7 +65,7 @@ pub fn choose(spans: &[&Span]) -> Config {
 /// Another configuration to try for a span that `config` does badly on: of an encoder that is known, or of none.
 #[must_use]
 pub fn another(span: &Span, config: &Config) -> Option<Config> {
-    if span.tokens.len() < FEW {
+    if span.tokens.len() < SOME {
         return None;
     }
     let found = match best_expert(span) {

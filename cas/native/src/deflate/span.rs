@@ -29,7 +29,8 @@ const LAST: u8 = 0x20;
 /// Else: whether it is told in runs where the expert is right.
 const IN_RUNS: u8 = 0x40;
 
-/// A span is done badly whose side information is more than one part in so many.
+/// A span is done badly whose side information is more than so many bytes and one part in so many.
+const FREE: usize = 24;
 const BADLY: usize = 200;
 
 /// A span of a stream, immutable.
@@ -141,7 +142,7 @@ impl Span {
                 .chain([std::mem::take(&mut best)])
                 .min_by_key(Vec::len)
                 .unwrap_or_default();
-            best.len() * BADLY > self.bits.bytes.len()
+            best.len() > FREE + self.bits.bytes.len() / BADLY
         };
         if is_bad_with(self.encode(config)) {
             if let Some(other) = another(self, config) {
