@@ -94,15 +94,15 @@ class Stream:
         """What the splitter says, until it has no more to say or there has been enough."""
         splitter, budget = self._splitter, self._budget
         while not (splitter.ended or splitter.failed):
+            if is_too_much(self._given, self._fed) or budget.is_spent:
+                self.reason = "it holds too much for its size"
+                break
             is_dense = self._given > DENSE * self._fed
             data = self._below.read(FEED_DENSE if is_dense else FEED)
             if not data:
                 break
             self._fed += len(data)
             yield from splitter.feed(data)
-            if is_too_much(self._given, self._fed) or budget.is_spent:
-                self.reason = "it holds too much for its size"
-                break
         if not (splitter.ended or splitter.failed):
             yield from splitter.finish()
 

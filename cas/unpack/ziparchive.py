@@ -29,12 +29,14 @@ from cas.unpack.ziprecords import (
 
 STORED, DEFLATED = 0, 8
 ENCRYPTED, STREAMED = 1, 8  # of the flags
+SHORT_COMMENT = 1000  # bytes
 METHODS = {9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstd", 95: "xz", 98: "ppmd", 99: "AES"}
 
 
 def has_directory(source: Source) -> bool:
-    """Whether `source`, which begins with something else, has a zip archive at its end."""
-    return read_directory(source) is not None
+    """Whether `source`, which begins with something else, has a zip archive at its end. So many
+    programs are asked for theirs that it is not looked for behind a long comment."""
+    return read_directory(source, SHORT_COMMENT) is not None
 
 
 def members(source: Source, frame: Frame) -> Iterator[Item]:

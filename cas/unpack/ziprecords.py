@@ -103,11 +103,11 @@ def descriptor_size(source: Source) -> int:
     return start + _DESCRIPTOR_SIZES[0] if start else 0
 
 
-def read_directory(source: Source) -> Directory | None:
+def read_directory(source: Source, comment_limit: int = COMMENT_LIMIT) -> Directory | None:
     """The central directory of the archive, if `source` can be read at any place and has one."""
     if source.pread is None or source.size is None:
         return None
-    start = max(source.size - COMMENT_LIMIT - _END_SIZE, 0)
+    start = max(source.size - comment_limit - _END_SIZE, 0)
     tail = _read_at(source, source.size - start, start)
     at = tail.rfind(END)
     if at < 0 or len(tail) - at < _END_SIZE:

@@ -20,6 +20,7 @@ from cas.codec.deflate import DeflateJoiner, DeflateSplitter, Encoder
 from cas.codec.registry import JOINERS
 from cas.errors import FormatError
 from cas.program import Begin, Span, Verbatim
+from cas.unpack import builder
 from cas.unpack.splitters import CodecSplitters
 from tests.unpack.files import some_files
 from tests.unpack.taking import Taken, check
@@ -208,3 +209,16 @@ def test_what_does_not_come_out_is_an_error(pool: Executor) -> None:
     joiner.span(5, b"")
     with pytest.raises(FormatError):
         joiner.end()
+
+
+def test_parts_may_end_anywhere(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the middle of a level, of a span, of a file; together they are the archive."""
+    inside = [data for data in FILES.values() if len(data) > 600]
+    data = framed(tar_of({"x": zipped(FILES), "y": framed(tar_of(FILES))}))
+    for limit in ("PART_OPS", "PART_CHUNKS"):
+        with monkeypatch.context() as patch:
+            patch.setattr(builder, limit, 3)
+            taken = checked(data, pool, *inside)
+        assert len(taken.recipes) > 5
+        assert len(data) == sum(recipe.size for recipe in taken.recipes)
+        assert taken.content.chunk_count == sum(len(recipe.ids) for recipe in taken.recipes)
