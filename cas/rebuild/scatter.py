@@ -22,11 +22,11 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from operator import attrgetter
 from queue import SimpleQueue
-from threading import Event, Semaphore
+from threading import Event, Lock, Semaphore
 
 from cas.entry import Content
 from cas.errors import DamageError
-from cas.ids import digest_of
+from cas.ids import Digest, digest_of
 from cas.interfaces import ContentSource, Location, Read
 from cas.rebuild.run import damage, zero_pieces
 from cas.rebuild.spans import Span, Window, joined, windows
@@ -37,6 +37,7 @@ ALONE_MOST = 32 * 2**20  # bytes in a task, when what stands alone begins anothe
 READ_BACK_SIZE = 256 * 1024  # stays in a core's own cache between being read and being hashed
 
 Run = tuple[int, memoryview]  # where in the file, and what
+Stretch = tuple[int, int]  # from, to
 
 
 class Scatter:
@@ -154,51 +155,72 @@ def _groups(window: Window) -> Iterable[_Group]:
 
 
 class InOrder:
-    """Hashes a file in order, while it is written in any order."""
+    """Hashes a file in order, while it is written in any order and by any thread.
 
-    def __init__(self, fd: int) -> None:
+    One thread hashes at a time, and goes on for as long as something follows; what others bring
+    meanwhile they leave to it. So nobody waits, and once the last `add` has returned all is hashed.
+    """
+
+    def __init__(self, fd: int, holes: Iterable[Stretch] = ()) -> None:
         self._fd = fd
         self._hasher = hashlib.sha256()
         self._at = 0  # up to here all is hashed
-        self._early: list[tuple[int, int]] = []  # from, to: written, and not hashed yet
-        self._holes: deque[tuple[int, int]] = deque()
+        self._early: list[Stretch] = []  # written, and not hashed yet
+        self._holes = deque(holes)
+        self._busy = False  # who made it true has the hasher, the place and the holes
+        self._lock = Lock()
 
     def expect(self, window: Window) -> None:
         """Learn the holes of the next window."""
-        end = window.start
-        for span in window.spans:
-            if span.at > end:
-                self._holes.append((end, span.at))
-            end = span.at + span.location.length
-        if window.end > end:
-            self._holes.append((end, window.end))
+        self._holes.extend(window.holes())
 
     def add(self, at: int, data: memoryview) -> None:
         """`data` has been written at `at`."""
-        self._advance()
-        if at == self._at:
+        with self._lock:
+            is_next = not self._busy and at == self._after_holes()
+            if not is_next:
+                heappush(self._early, (at, at + len(data)))
+            if self._busy:
+                return
+            self._busy = True
+        if is_next:
+            self._zeros()
             self._hasher.update(data)
             self._at += len(data)
-        else:
-            heappush(self._early, (at, at + len(data)))
-
-    def digest(self) -> bytes:
-        """The digest of the file, all of which is written."""
         self._advance()
-        return self._hasher.digest()
+
+    def digest(self) -> Digest:
+        """The digest of the file, all of which is written."""
+        self._zeros()
+        return Digest(self._hasher.digest())
 
     def _advance(self) -> None:
-        """Hash what follows already: holes, and what came early."""
+        """Hash what came early and follows now, until nothing does."""
         while True:
-            if self._holes and self._holes[0][0] == self._at:
-                start, end = self._holes.popleft()
-                for zeros in zero_pieces(end - start):
-                    self._hasher.update(zeros)
-            elif self._early and self._early[0][0] == self._at:
+            with self._lock:
+                if not self._early or self._early[0][0] != self._after_holes():
+                    self._busy = False
+                    return
                 _, end = heappop(self._early)
-                self._read_back(end)
-            else:
-                return
+            self._zeros()
+            self._read_back(end)
+            self._at = end
+
+    def _after_holes(self) -> int:
+        """Where data goes on: here, or behind what holes begin here."""
+        end = self._at
+        for start, hole_end in self._holes:
+            if start != end:
+                break
+            end = hole_end
+        return end
+
+    def _zeros(self) -> None:
+        """Hash what holes begin here."""
+        while self._holes and self._holes[0][0] == self._at:
+            start, end = self._holes.popleft()
+            for zeros in zero_pieces(end - start):
+                self._hasher.update(zeros)
             self._at = end
 
     def _read_back(self, end: int) -> None:

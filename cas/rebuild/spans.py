@@ -48,6 +48,16 @@ class Window:
         self.size += location.length
         self.end += location.length
 
+    def holes(self) -> Iterator[tuple[int, int]]:
+        """From where to where it is in no span."""
+        end = self.start
+        for span in self.spans:
+            if span.at > end:
+                yield end, span.at
+            end = span.at + span.location.length
+        if self.end > end:
+            yield end, self.end
+
     def ends_before(self, frame: int) -> bool:
         """Whether a chunk of `frame` had better begin the next window: one that has enough ends
         where a frame does, if it does not decode much more than it takes."""
@@ -56,16 +66,19 @@ class Window:
         return len(self.frames) * FRAME_LIMIT <= 2 * self.size
 
 
-def windows(content: Content, source: ContentSource) -> Iterator[Window]:
+def windows(
+    content: Content, source: ContentSource, recipe: Recipe | None = None
+) -> Iterator[Window]:
     """The spans of `content`, no archive, in the order of the file, by windows; a small content is
-    one.
+    one. `recipe` is its only one, if that was read already.
 
     Raises NotHeldError, FormatError, DamageError unless they come out at its size.
     """
     window = Window(0, 0)
-    for recipe in map(plain, content_recipes(content, source)):
-        chunks = _located(recipe, source)
-        for op in recipe.operations():
+    recipes = content_recipes(content, source) if recipe is None else [recipe]
+    for part in map(plain, recipes):
+        chunks = _located(part, source)
+        for op in part.operations():
             if isinstance(op, Hole):
                 window.end += op.size
                 continue

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 
-WAITING = 1  # tasks that wait for each thread
+WAITING = 4  # tasks that wait for each thread, while the next ones are being found
 
 
 class Crew:

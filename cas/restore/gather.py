@@ -4,8 +4,9 @@ A file that was edited, or copied in part, has most of its chunks in old frames 
 ones, and so has the next file, in other frames. File by file, each would open its frames again, and
 to reach a chunk half a frame is decoded: for files of some hundred kB that is a hundred times what
 is taken. So a *batch* of files is made together: what they need of one frame is read while that
-frame is decoded, once, from front to back, and each run of bytes is written where it belongs. A
-file is finished by whoever writes its last run.
+frame is decoded, once, from front to back, and each run of bytes is written where it belongs, and
+hashed once all before it is. So several threads are at work on a large file, and none waits for
+another. A file is finished by whoever writes its last run.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from cas.entry import HOLE_DIGEST, Entry
 from cas.errors import CasError
 from cas.interfaces import ContentSource, Location, Read
 from cas.rebuild.spans import Span, joined, windows
+from cas.rebuild.write import LARGE
+from cas.recipe import Recipe
 from cas.restore.names import Means, Names, OpenFile, Work
 from cas.restore.report import Tally
 from cas.restore.small import SmallFiles, is_small
@@ -43,7 +46,7 @@ class Gathered:
 
     work: Work
     left: int
-    holes: int  # bytes in no run
+    holes: list[tuple[int, int]]  # from, to: in no run
     file: OpenFile | None = None
     begun: bool = False
     failed: bool = False
@@ -85,18 +88,19 @@ class Batch:
         """A file all of which is at `location`."""
         self._add(Item(location, work))
 
-    def add_runs(self, work: Work) -> None:
-        """A file of several chunks. Raises NotHeldError, DamageError, FormatError."""
+    def add_runs(self, work: Work, recipe: Recipe | None) -> None:
+        """A file of several chunks; `recipe` as of `windows`, whose errors it raises."""
         content = work.entry.content
         if content is None:
             return
-        whole = list(windows(content, self._source))
+        whole = list(windows(content, self._source, recipe))
         spans = list(joined(chain.from_iterable(window.spans for window in whole)))
         written = sum(span.location.length for span in spans)
-        if len(spans) == 1 and written == content.size:
+        if len(spans) == 1 and written == content.size < LARGE:
             self.add_single(work, spans[0].location)
             return
-        target = Gathered(work, len(spans), content.size - written)
+        holes = [hole for window in whole for hole in window.holes()]
+        target = Gathered(work, len(spans), holes)
         self.scattered += len({span.location.frame for span in spans}) > 1
         for span in spans:
             self._add(Item(span.location, work, span, target))
@@ -159,10 +163,10 @@ class Gatherer:
             if not target.begun:
                 target.begun = True
                 try:
-                    target.file = self._names.begin_file(target.work, means)
+                    target.file = self._names.begin_file(target.work, means, target.holes)
                     if target.file is not None:
                         self._open.add(target.file)
-                        self._tally.progress(target.holes, 0)
+                        self._tally.progress(sum(end - at for at, end in target.holes), 0)
                 except FAILURES as error:
                     self._tally.failed(target.work.entry.path, error)
             return target.file

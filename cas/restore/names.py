@@ -6,17 +6,16 @@ import contextlib
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from cas.descriptor import Descriptor
 from cas.entry import DEVICES, HOLE_DIGEST, INCONSISTENT, TYPES, Content, Entry, Kind
 from cas.errors import RestoreError
-from cas.ids import Digest, digest_of
 from cas.interfaces import ContentSource, Location, Read
 from cas.rebuild.run import damage
-from cas.rebuild.scatter import write_at
+from cas.rebuild.scatter import InOrder, write_at
 from cas.rebuild.spans import Span
 from cas.rebuild.write import write_content
 from cas.restore.compare import difference
@@ -67,14 +66,14 @@ class Means:
 @dataclass(slots=True, eq=False)
 class OpenFile:
     """A file of several runs that is being made: `new` is to be placed as `name` of `parent`.
-    `checked` once its digest was found right."""
+    `order` hashes it as they come."""
 
     work: Work
     content: Content
     new: NewFile
     parent: Descriptor
     name: bytes
-    checked: bool = False
+    order: InOrder
 
 
 class Names:
@@ -112,9 +111,12 @@ class Names:
             self._special(entry, parent.fd, name)
         self._remember(work, parent, name)
 
-    def begin_file(self, work: Work, means: Means) -> OpenFile | None:
-        """Open a file whose runs are written later, in any order and by any thread; None if what is
-        there is kept. Raises like `make`. It must be finished, or its `new` closed."""
+    def begin_file(
+        self, work: Work, means: Means, holes: Iterable[tuple[int, int]]
+    ) -> OpenFile | None:
+        """Open a file whose runs are written later, in any order and by any thread, all but its
+        `holes` (from, to); None if what is there is kept. Raises like `make`. It must be finished,
+        or its `new` closed."""
         content = work.entry.content
         if content is None:
             raise RestoreError("its content could not be read at the source")
@@ -129,31 +131,25 @@ class Names:
         except BaseException:
             new.close()
             raise
-        return OpenFile(work, content, new, parent, name)
+        return OpenFile(work, content, new, parent, name, InOrder(new.fd, holes))
 
     def write_run(self, file: OpenFile, span: Span, data: memoryview) -> None:
-        """Write a run where it belongs. Raises OSError; DamageError if it is all of the file and
-        not what it should be."""
-        if len(data) == file.content.size:
-            self._check(file, digest_of(data))
+        """Write a run where it belongs, and hash what may be hashed now. Raises OSError,
+        DamageError."""
         write_at(file.new.fd, data, span.at)
+        file.order.add(span.at, data)
         self._written(len(data))
 
     def finish_file(self, file: OpenFile) -> None:
         """Every run is written: check the whole, dress it, give it its name, close it. Raises
         DamageError, OSError; nothing was made then."""
         try:
-            if not file.checked:
-                self._check(file, digest_of(os.pread(file.new.fd, file.content.size, 0)))
+            if file.order.digest() != file.content.digest:
+                raise damage(file.content, self._source)
             self._place_file(file.work.entry, file.new, file.name)
         finally:
             file.new.close()
         self._remember(file.work, file.parent, file.name)
-
-    def _check(self, file: OpenFile, digest: Digest) -> None:
-        if digest != file.content.digest:
-            raise damage(file.content, self._source)
-        file.checked = True
 
     def _remember(self, work: Work, parent: Descriptor, name: bytes) -> None:
         """For its further names."""

@@ -17,15 +17,17 @@ from cas.errors import CasError
 from cas.ids import Digest
 from cas.interfaces import ContentSource, Location
 from cas.rebuild.run import content_recipes
+from cas.recipe import Recipe
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
     """An entry, and where the first chunk of its content is; None if it has none, it is not held,
-    or an archive's, which is made from chunks in many places."""
+    or an archive's, which is made from chunks in many places. `recipe` if it has just one."""
 
     entry: Entry
     first: Location | None
+    recipe: Recipe | None = None
 
     @property
     def frame(self) -> int:
@@ -43,27 +45,30 @@ class Placed:
 def in_order(entries: Sequence[Entry], source: ContentSource) -> list[Placed]:
     """The entries in the order in which their content is stored, those without any first. What is
     amiss with a content is told when it is made, not here."""
-    chunks = [_first_chunk(entry.content, source) for entry in entries]
-    known = [chunk for chunk in chunks if chunk is not None]
+    begun = [_first_chunk(entry.content, source) for entry in entries]
+    known = [chunk for chunk, _ in begun if chunk is not None]
     locations = dict(zip(known, source.locate(known), strict=True))
     placed = (
-        Placed(entry, None if chunk is None else locations[chunk])
-        for entry, chunk in zip(entries, chunks, strict=True)
+        Placed(entry, None if chunk is None else locations[chunk], recipe)
+        for entry, (chunk, recipe) in zip(entries, begun, strict=True)
     )
     return sorted(placed, key=lambda one: one.place)
 
 
-def _first_chunk(content: Content | None, source: ContentSource) -> Digest | None:
+def _first_chunk(
+    content: Content | None, source: ContentSource
+) -> tuple[Digest | None, Recipe | None]:
+    """The first chunk, and the recipe if there is just one."""
     if content is None or not content.size:
-        return None
+        return None, None
     if not content.parts:
-        return content.digest
+        return content.digest, None
     try:
         for recipe in content_recipes(content, source):
             if isinstance(recipe, ArchiveRecipe):
-                return None
+                break
             if recipe.ids:
-                return recipe.ids[0]
+                return recipe.ids[0], recipe if len(content.parts) == 1 else None
     except CasError:
         pass
-    return None
+    return None, None

@@ -2,8 +2,8 @@
 
 One thread goes through the entries: it makes directories, finds out where each file's content is
 stored, and hands files out by frames (`order.py`); a few threads make them, each reading its frame
-once from front to back. A large file is handed out at once, and its maker has more threads read for
-it (`cas/rebuild/scatter.py`).
+once from front to back. A file too large for that is handed out at once, and its maker has more
+threads read for it (`cas/rebuild/scatter.py`).
 
 Some things must wait. Further names of a file (hardlinks) are made when its first one is there.
 Directories get their metadata last, the deepest first: making a name in one changes its time, and
@@ -39,6 +39,8 @@ from cas.restore.report import RestoreOptions, RestoreReport, Tally
 
 WINDOW_NAMES = 16384  # files that are put in order
 WINDOW_SIZE = 2**30  # bytes of them
+FIRST_WINDOW = 16  # times less for the first window, so that all threads are soon at work
+VAST = 256 * 2**20  # bytes, from which a file is made by itself
 BATCH_NAMES = 64  # those without content
 MOST_WORKERS = 4
 NO_LINK = (EMLINK, EXDEV, EPERM, EOPNOTSUPP, ENOSYS)
@@ -108,6 +110,8 @@ class _Restore:
         self._open_most = open_most()
         self._window: list[Entry] = []
         self._window_size = 0
+        self._divisor = FIRST_WINDOW
+        self._scattered = 0  # files that may be open, since all was done
         self._large = threading.Lock()
         self._last: tuple[bytes, ...] = ()
         self._again = False
@@ -149,13 +153,12 @@ class _Restore:
         first = self._first_name(entry)
         if first is not None and first.path != entry.path:
             self._links.append((first, entry))
-        elif entry.size >= LARGE:
+        elif entry.size >= VAST or (entry.size >= LARGE and not is_gathered(entry)):
             self._crew.give(partial(self._make_large, self._work(entry)))
         else:
             self._window.append(entry)
             self._window_size += entry.size
-            if len(self._window) >= WINDOW_NAMES or self._window_size >= WINDOW_SIZE:
-                self._hand_out()
+            self._hand_out_if_full()
 
     def _directory(self, entry: Entry) -> None:
         if self._means().directories.make(entry.path):
@@ -173,6 +176,12 @@ class _Restore:
     def _work(self, entry: Entry, first: Location | None = None) -> Work:
         return Work(entry, self._again, self._first_name(entry), first)
 
+    def _hand_out_if_full(self) -> None:
+        names, size = WINDOW_NAMES // self._divisor, WINDOW_SIZE // self._divisor
+        if len(self._window) >= names or self._window_size >= size:
+            self._hand_out()
+            self._divisor = max(1, self._divisor // 2)
+
     def _hand_out(self) -> None:
         """Hand out the window: what has its content in frames as one task for each frame, the rest
         in tasks of some names."""
@@ -184,10 +193,12 @@ class _Restore:
             if batch.scattered >= self._open_most:
                 self._give(batch)
                 batch = Batch(self._source)
-            if one.first is None:
+            if one.first is None and one.entry.size >= LARGE:
+                self._crew.give(partial(self._make_large, work))
+            elif one.first is None:
                 others.append(work)
             elif is_gathered(one.entry):
-                self._try(one.entry.path, batch.add_runs, work)
+                self._try(one.entry.path, batch.add_runs, work, one.recipe)
             else:
                 batch.add_single(work, one.first)
         self._give(batch)
@@ -195,10 +206,13 @@ class _Restore:
             self._crew.give(partial(self._make, others[at : at + BATCH_NAMES]))
 
     def _give(self, batch: Batch) -> None:
+        # Files of several frames are open until their last frame was read.
+        if self._scattered + batch.scattered > self._open_most:
+            self._crew.drain()
+            self._scattered = 0
+        self._scattered += batch.scattered
         for start, items in batch.frames():
             self._crew.give(partial(self._gather, start, items))
-        if batch.scattered:
-            self._crew.drain()  # such files are open until their last frame was read
 
     def _gather(self, start: Location, items: list[Item]) -> None:
         with self._source.scan(start) as read:

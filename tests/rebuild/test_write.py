@@ -238,3 +238,33 @@ def test_a_part_that_is_no_recipe_is_told(store: BuiltStore, tmp_path: Path, way
     store.flush()
     with pytest.raises(FormatError):
         written(Content(5, digest_of(b"x"), 1, (part,)), store, tmp_path / "f")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_file_is_hashed_in_order_whoever_writes_it_and_when(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    runs: list[tuple[int, bytes]] = []
+    holes: list[tuple[int, int]] = []
+    size = 0
+    for _ in range(60):
+        length = rng.randrange(1, 600_000)
+        if rng.random() < 0.3:
+            holes.append((size, size + length))
+        else:
+            runs.append((size, rng.randbytes(length)))
+        size += length
+    data = bytearray(size)
+    for at, run in runs:
+        data[at : at + len(run)] = run
+    rng.shuffle(runs)
+    with (tmp_path / "file").open("w+b") as file, ThreadPoolExecutor(4) as pool:
+        os.ftruncate(file.fileno(), size)
+        order = scatter.InOrder(file.fileno(), holes)
+
+        def write_one(run: tuple[int, bytes]) -> None:
+            at, piece = run
+            scatter.write_at(file.fileno(), memoryview(piece), at)
+            order.add(at, memoryview(piece))
+
+        list(pool.map(write_one, runs))
+        assert digest_of(data) == order.digest()

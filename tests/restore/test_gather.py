@@ -63,3 +63,52 @@ def test_no_frame_is_decoded_again_for_each_file(
     if open_at_once > NEW:
         assert decoded[0] < 2 * unique
     assert gather.open_most() >= gather.OPEN_LEAST
+
+
+@pytest.mark.parametrize("vast", [tree.VAST, 2 * 2**20])
+def test_large_files_come_back_whole_by_frames_and_by_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vast: int
+) -> None:
+    world = World(tmp_path)
+    _fill(world)
+    rng = random.Random(6)
+    for number, hole in enumerate((0, 5 * 2**20)):
+        with (world.source / f"large{number}").open("wb") as file:
+            for name in rng.choices(sorted((world.source / "old").iterdir()), k=4):
+                file.write(rng.randbytes(1_500_000))
+                file.seek(hole, 1)
+                file.write(name.read_bytes()[rng.randrange(1000) :])
+            file.truncate(file.tell() + hole)
+    world.sync(world.tier("one"))
+    store = world.open()
+    _, snapshot = store.latest("one")
+    monkeypatch.setattr(tree, "VAST", vast)
+    target = tmp_path / "back"
+    told: list[int] = []
+    options = RestoreOptions(progress=lambda size, _: told.append(size))
+    report = tree.restore_entries(store.entries(snapshot), store.reader, target, options)
+    store.close()
+    assert () == tuple(report.problems)
+    assert report.bytes == sum(told)
+    for path, data in world.on_disk().items():
+        assert data == (target / path.decode()[1:]).read_bytes()
+
+
+def test_a_large_file_with_one_wrong_byte_gets_no_name(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    (world.source / "large").write_bytes(random.Random(7).randbytes(20 * 2**20))  # stored plain
+    world.sync(world.tier("one"))
+    store = world.open()
+    _, snapshot = store.latest("one")
+    (pack,) = world.layout.packs.iterdir()
+    pack.chmod(0o600)
+    with pack.open("r+b") as file:
+        file.seek(pack.stat().st_size // 2)
+        old = file.read(1)
+        file.seek(-1, 1)
+        file.write(bytes([old[0] ^ 1]))
+    report = tree.restore_entries(store.entries(snapshot), store.reader, tmp_path / "back")
+    store.close()
+    assert 1 == report.damaged
+    assert 0 == report.files
+    assert not list((tmp_path / "back").rglob("large"))
