@@ -20,7 +20,7 @@ from cas.rebuild.run import zero_pieces
 from cas.unpack import ar, gzip, tar, ziparchive
 from cas.unpack.detect import HEAD, Form, detect
 from cas.unpack.driver import ZLIB_HEADER, ZLIB_TRAILER
-from cas.unpack.limits import NESTED_LIMIT, RESTARTS
+from cas.unpack.limits import LEAST_MEMBER, NESTED_LIMIT, RESTARTS
 from cas.unpack.member import Item, Member, Run
 from cas.unpack.source import PIECE, Source
 
@@ -95,16 +95,21 @@ class Look:
                 return
 
     def _form(self, body: Source) -> Form | None:
+        """What `body` was taken for, if it was taken apart at the scan."""
+        if body.size is not None and body.size - body.position < LEAST_MEMBER:
+            return None
         head = self._walk.head(body, HEAD)
         if head:
             return detect(head)
         codec = self._codec(body)
         return None if codec is None else _FORMS.get(codec)
 
-    def _codec(self, body: Source) -> Codec | None:
-        """The codec of what `body` begins with, if that is compressed."""
-        is_over = body.size is not None and body.position >= body.size
-        return None if is_over or self._walk.head(body, 1) else self._walk.next_codec
+    def _codec(self, body: Source, after: int = 0) -> Codec | None:
+        """The codec of what comes `after` so many bytes of `body`, which are at hand, if that is a
+        level."""
+        is_over = body.size is not None and body.position + after >= body.size
+        is_later = len(self._walk.head(body, after + 1)) > after
+        return None if is_over or is_later else self._walk.next_codec
 
     def _parsed(
         self, form: Form, body: Source, prefix: bytes, name: bytes, nested: int
@@ -118,7 +123,7 @@ class Look:
                         return
         elif form is Form.GZIP or form is Form.ZLIB:
             yield from self._framed(form, body, prefix, name, nested)
-        elif form is not Form.STUB:
+        elif self._codec(body) is not None:
             yield from self._stream(body, prefix, name, nested)
 
     def _framed(
@@ -128,7 +133,7 @@ class Look:
         if form is Form.GZIP:
             size = gzip.header_size(self._walk.head(body, gzip.HEADER_LIMIT))
             trailer = gzip.TRAILER_SIZE
-        if len(self._walk.head(body, size + 1)) == size and self._walk.next_codec is not None:
+        if size > 0 and self._codec(body, size) is not None:
             body.skip(size)
             yield from self._stream(body, prefix, name, nested)
             body.skip(trailer)

@@ -224,6 +224,20 @@ def test_a_name_leads_to_the_file_it_links_to(tmp_path: Path) -> None:
                 read(archive, prefix + path)
 
 
+def test_what_only_begins_like_an_archive_is_a_file() -> None:
+    """It lies right before one, and in the same piece of skeleton."""
+    layer = gzip.compress(tar_of(some_files(2)), mtime=0)
+    files: dict[str, bytes] = {}
+    for head in (lzma.compress(b""), bz2.compress(b"x"), layer[:10], b"\x78\x9c",
+                 b"\x28\xb5\x2f\xfd", b"PK\x03\x04" + bytes(40), b"!<arch>\n"):  # fmt: skip
+        files[f"{len(files)}.like"] = head
+        files[f"{len(files)}.gz"] = layer
+    inner = {f"{name}!/{path}": data for name, gz in files.items() if gz is layer
+             for path, data in some_files(2).items()}  # fmt: skip
+    check(tar_of(files), {**files, **inner})
+    check(zip_of(files), {**files, **inner})
+
+
 def test_there_is_nothing_in_a_plain_file() -> None:
     archive = taken(tar_of(some_files()))
     data = next(iter(archive.chunks.values()))
