@@ -29,7 +29,10 @@ AHEAD = 4  # spans that are being analysed
 # Of the compressed bytes, and bytes: more side information is too much. zstd makes of the plain
 # bytes some 6 % less than deflate did, so up to here nothing is lost even if no byte comes twice.
 WORTH, WORTH_FREE = 0.06, 24
-LIKELY = 0.01  # of the compressed bytes: the encoder of an earlier stream need not be questioned
+# Of the compressed bytes: the encoder of an earlier stream need not be questioned. A long stream is
+# worth finding out that its encoder was a close relation.
+LIKELY, LIKELY_LONG = 0.01, 0.001
+LONG = 256 * 1024  # plain bytes
 GIVE_UPS = 8  # streams in a row
 SMALL = 64 * 1024  # plain bytes that are done sooner than handed to another thread
 
@@ -119,7 +122,9 @@ class DeflateSplitter:
         spans, self._first = self._first or [], None
         known = self._encoder.config
         sides = self._analyse(spans, known) if known is not None else None
-        if known is None or sides is None or _share(sides, spans, LIKELY) > 1:
+        is_long = sum(span.plain_size for span in spans) >= LONG
+        likely = LIKELY_LONG if is_long else LIKELY
+        if known is None or sides is None or _share(sides, spans, likely) > 1:
             known = self._pool.submit(choose, spans).result()
             chosen = self._analyse(spans, known)
             if sides is None or sum(map(len, chosen)) < sum(map(len, sides)):
