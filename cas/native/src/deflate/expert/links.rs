@@ -208,6 +208,27 @@ impl Links {
         }
     }
 
+    /// How far before `at` the positions with its hash are, nearest first, none further than `reach`.
+    #[inline]
+    pub fn walk(&self, data: &[u8], at: usize, reach: usize) -> impl Iterator<Item = usize> {
+        let here = (at + self.first).wrapping_sub(self.base);
+        let limit = here.saturating_sub(reach).max(1);
+        let mut candidate = usize::from(self.heads[self.hash.of(data, at, self.bits) & (HEADS - 1)]);
+        let mut last = usize::MAX;
+        std::iter::from_fn(move || {
+            while candidate >= here && candidate < last {
+                last = candidate;
+                candidate = usize::from(self.previous[candidate & MASK]);
+            }
+            if candidate < limit || candidate >= last.min(here) {
+                return None;
+            }
+            last = candidate;
+            candidate = usize::from(self.previous[candidate & MASK]);
+            Some(here - last)
+        })
+    }
+
     /// The first longest match at `at`, nearest first, among those put in. Few have been put in after it.
     #[inline]
     pub fn longest(&self, data: &[u8], at: usize, want: &Want) -> Found {

@@ -2,7 +2,7 @@
 
 use super::chain::{Rule, Sync};
 use super::links::Hash;
-use super::{Params, klauspost, libdeflate, table, zlibng};
+use super::{Params, klauspost, libdeflate, miniz, table, zlibng};
 
 /// The numbers of zlib's levels, which its kin have kept: good, lazy, nice, depth, insert.
 const LEVELS: [(usize, usize, usize, usize, usize); 9] = [
@@ -84,6 +84,7 @@ pub fn menu() -> Vec<Params> {
     menu.push(Params::GoFastest);
     menu.extend(tables());
     menu.extend(zlibng());
+    menu.extend(miniz());
     menu.extend(LIBDEFLATE.map(libdeflate));
     menu.extend([1, 5, 8, 7, 4, 3, 2].map(zlib).map(kept));
     menu.extend([1, 2, 3].map(|level| with(level, Sync::Prime)));
@@ -167,5 +168,15 @@ fn zlibng() -> Vec<Params> {
     }
     menu.extend(quick.map(|numbers| rule(numbers, false, false)));
     menu.extend([7, 8].map(slow).map(Params::Chain));
+    menu
+}
+
+/// miniz at levels 6, 9, 5, 7, 8, 10, 4, 3 and 2.
+fn miniz() -> Vec<Params> {
+    let rule = |probes, greedy| Params::Miniz(miniz::Rule { probes, greedy });
+    let mut menu = [128, 768, 32, 256, 512, 1500, 16]
+        .map(|probes| rule(probes, false))
+        .to_vec();
+    menu.extend([32, 6].map(|probes| rule(probes, true)));
     menu
 }

@@ -9,6 +9,7 @@ mod klauspost;
 mod libdeflate;
 mod links;
 mod menu;
+mod miniz;
 mod params;
 mod plan;
 mod score;
@@ -25,6 +26,7 @@ use chain::Chain;
 use klauspost::{GoFastest, Level1, Level2, Level3, Level4, Level5, Level6, Scan};
 use libdeflate::Libdeflate;
 pub use menu::{menu, variants};
+use miniz::Miniz;
 pub use params::Params;
 use plan::Planned;
 pub use score::{Score, score};
@@ -70,6 +72,7 @@ pub enum AnyExpert {
     Table(Planned<Table>),
     Libdeflate(Libdeflate),
     ZlibNg(Planned<ZlibNg>),
+    Miniz(Miniz),
     GoFastest(Planned<Scan<GoFastest>>),
     Klauspost1(Planned<Scan<Level1>>),
     Klauspost2(Planned<Scan<Level2>>),
@@ -86,6 +89,7 @@ macro_rules! each {
             Self::Table($expert) => $call,
             Self::Libdeflate($expert) => $call,
             Self::ZlibNg($expert) => $call,
+            Self::Miniz($expert) => $call,
             Self::GoFastest($expert) => $call,
             Self::Klauspost1($expert) => $call,
             Self::Klauspost2($expert) => $call,
@@ -112,6 +116,7 @@ impl AnyExpert {
             Params::Table(rule) => Self::Table(Table::expert(*rule, data, start)),
             Params::Libdeflate(rule) => Self::Libdeflate(Libdeflate::new(rule, start)),
             Params::ZlibNg(rule) => Self::ZlibNg(ZlibNg::expert(rule, data, start)),
+            Params::Miniz(rule) => Self::Miniz(Miniz::new(rule, start)),
             Params::GoFastest => Self::GoFastest(Scan::expert(&GO, start)),
             Params::Klauspost(rule) => match rule.level {
                 1 => Self::Klauspost1(Scan::expert(rule, start)),

@@ -9,7 +9,7 @@ use super::chain::{self, Sync};
 
 use super::links::Hash;
 use super::menu::zlib;
-use super::{klauspost, libdeflate, table, zlibng};
+use super::{klauspost, libdeflate, miniz, table, zlibng};
 use crate::deflate::Error;
 
 /// An expert and its numbers.
@@ -22,6 +22,7 @@ pub enum Params {
     Table(table::Rule),
     Libdeflate(libdeflate::Rule),
     ZlibNg(zlibng::Rule),
+    Miniz(miniz::Rule),
 }
 
 const CHAIN: u8 = 1;
@@ -30,6 +31,7 @@ const GO_FASTEST: u8 = 3;
 const TABLE: u8 = 4;
 const LIBDEFLATE: u8 = 5;
 const ZLIB_NG: u8 = 6;
+const MINIZ: u8 = 7;
 
 impl Params {
     /// Appends the written form to `out`.
@@ -41,6 +43,7 @@ impl Params {
             }
             Self::GoFastest => put(out, GO_FASTEST, &[]),
             Self::Table(rule) => put(out, TABLE, &table_fields(*rule)),
+            Self::Miniz(rule) => put(out, MINIZ, &[rule.probes, rule.greedy.into()]),
             Self::ZlibNg(rule) => put(out, ZLIB_NG, &zlibng_fields(rule)),
             Self::Libdeflate(rule) => put(out, LIBDEFLATE, &[rule.depth, rule.nice, rule.lazy]),
         }
@@ -62,6 +65,10 @@ impl Params {
             }
             GO_FASTEST => Ok(Self::GoFastest),
             TABLE => read_table(bytes).map(Self::Table),
+            MINIZ => {
+                let (probes, greedy) = (field(bytes, 1, 2048)?, field(bytes, 0, 1)? == 1);
+                Ok(Self::Miniz(miniz::Rule { probes, greedy }))
+            }
             ZLIB_NG => read_zlibng(bytes).map(Self::ZlibNg),
             LIBDEFLATE => {
                 let (depth, nice) = (field(bytes, 1, 1024)?, field(bytes, 3, 258)?);

@@ -6,7 +6,7 @@ use super::chain::{Rule, Sync};
 use super::links::Hash;
 use super::menu::{go, zlib};
 use super::table::{self, Isal};
-use super::{Params, klauspost, menu, score};
+use super::{Params, klauspost, menu, miniz, score};
 use crate::deflate::inflate;
 
 /// The deflate stream in a gzip file.
@@ -112,6 +112,14 @@ fn others() {
         "igzip-2",
         &Params::Table(table::Rule::Isal(Isal { bits: 15 })),
         70,
+    );
+    check(
+        "miniz-oxide-6",
+        &Params::Miniz(miniz::Rule {
+            probes: 128,
+            greedy: false,
+        }),
+        20,
     );
     for (name, most) in [("libdeflate-6", 1), ("libdeflate-9", 1)] {
         assert!(best(name) <= most, "{name}");
