@@ -20,9 +20,7 @@ const ROUNDS: [(usize, usize); 3] = [(2000, 8), (16_000, 3), (64_000, 1)];
 const USELESS: usize = 300;
 /// One that is not wrong as often needs nothing to be found out.
 const GOOD: usize = 5;
-/// By fewer tokens no encoder is recognised.
-const SOME: usize = 64;
-/// From fewer tokens nothing can be found out.
+/// From fewer tokens nothing can be found out, nor is it worth the time to try all experts again.
 const FEW: usize = 2000;
 /// Plain bytes that configurations are compared on.
 const SAMPLE: usize = 256 * 1024;
@@ -65,7 +63,7 @@ pub fn choose(spans: &[&Span]) -> Config {
 /// Another configuration to try for a span that `config` does badly on: of an encoder that is known, or of none.
 #[must_use]
 pub fn another(span: &Span, config: &Config) -> Option<Config> {
-    if span.tokens.len() < SOME {
+    if span.tokens.len() < FEW {
         return None;
     }
     let found = match best_expert(span) {
