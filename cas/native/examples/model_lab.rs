@@ -2,7 +2,7 @@
 //!
 //! For each file the side information of the tokens alone, in percent of the compressed bytes, and the speed
 //! in MB of plain bytes per second of processor time, with everything learnt anew in each span of 1 MiB,
-//! and the parameters that were found out from the first.
+//! and the parameters that were found out from the first four.
 
 #![allow(clippy::cast_precision_loss)] // figures for people
 
@@ -40,7 +40,7 @@ fn measure(path: &str, first: usize, decode: bool) {
     spans.retain(|span| span.start < first);
     let plain = spans.last().map_or(0, |span| span.end);
     let part = plain as f64 / whole.plain.len() as f64;
-    let params = params(&whole, &spans[0]);
+    let params = params(&whole, &spans[..spans.len().min(4)]);
     let began = cpu_seconds();
     let sides: Vec<_> = spans
         .iter()
@@ -67,12 +67,12 @@ fn measure(path: &str, first: usize, decode: bool) {
     println!();
 }
 
-/// What is found out from the first span, with a line about it.
-fn params(whole: &Whole, span: &Span) -> ModelParams {
+/// What is found out from some spans, with a line about it.
+fn params(whole: &Whole, spans: &[Span]) -> ModelParams {
     let placed = |&(pos, token, end): &(usize, Token, usize)| Placed { pos, end, token };
-    let tokens: Vec<_> = span.tokens.iter().map(placed).collect();
+    let tokens: Vec<_> = spans.iter().flat_map(|span| &span.tokens).map(placed).collect();
     let began = cpu_seconds();
-    let params = discover(&tokens, &whole.plain[..span.end]);
+    let params = discover(&tokens, &whole.plain[..spans[spans.len() - 1].end]);
     let chain = &params.chain;
     print!(
         "  found in {:.2} s: chain {}/{}, depth {}",

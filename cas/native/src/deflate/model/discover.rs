@@ -11,18 +11,18 @@ use super::sample::{Placed, Sample};
 use super::table::HASHES;
 use super::trail::{BEGINS, CLASSES, ENDS, SHORT, WITHIN};
 
-/// Plain bytes that tables are tried on, and those that are coded.
-const FOR_TABLES: usize = 256 << 10;
-const FOR_BYTES: usize = 128 << 10;
-const FOR_CODING: usize = 160 << 10;
+/// Tokens that tables are tried on, also for how many bytes they hash, and those that are coded.
+const FOR_TABLES: usize = 40_000;
+const FOR_BYTES: usize = 20_000;
+const FOR_CODING: usize = 24_000;
 
 /// The parameters that tokens are best coded with, as far as trying some tells; `data` is all the plain bytes
 /// that they are of, with any history before them.
 #[must_use]
 pub fn discover(tokens: &[Placed], data: &[u8]) -> ModelParams {
     let sample = Sample { data, tokens };
-    let tables = find_tables(&sample.first(FOR_TABLES));
-    let coded = sample.first(FOR_CODING);
+    let tables = find_tables(&sample.middle(FOR_TABLES));
+    let coded = sample.middle(FOR_CODING);
     let params = ModelParams::default();
     let mut search = Search {
         sample: &coded,
@@ -49,8 +49,27 @@ fn find_tables(sample: &Sample) -> Vec<TableParams> {
         tables.push(table);
         cost = with_it;
     }
+    if sample.table_cost(&LONG_AND_SHORT, 0, cost) < cost {
+        tables = LONG_AND_SHORT.to_vec();
+    }
     tables
 }
+
+/// The tables of klauspost's middle levels, which take the two of them together to be recognised.
+const LONG_AND_SHORT: [TableParams; 2] = [
+    TableParams {
+        hash: 0,
+        bits: 15,
+        ways: 1,
+        inserted: 0xF4F9_DFFF_F4F9_DFFF,
+    },
+    TableParams {
+        hash: 5,
+        bits: 15,
+        ways: 2,
+        inserted: 0xEAF4_FEFF_EAF4_FEFF,
+    },
+];
 
 /// The best further table and the cost with it.
 fn find_table(sample: &Sample, others: &[TableParams]) -> Option<(TableParams, u64)> {
@@ -58,7 +77,7 @@ fn find_table(sample: &Sample, others: &[TableParams]) -> Option<(TableParams, u
         let tables: Vec<_> = others.iter().copied().chain([table]).collect();
         sample.table_cost(&tables, 0, most)
     };
-    let part = sample.first(FOR_BYTES);
+    let part = sample.middle(FOR_BYTES);
     let mut least = u64::MAX;
     let by_bytes = [0, 3, 4, 5, 6].map(|hash| {
         let table = TableParams {
@@ -147,12 +166,12 @@ impl Search<'_> {
                 .flat_map(|short| [(short, BEGINS), (short, BEGINS | ENDS)])
             {
                 self.attempt(|params| {
-                    (params.short, params.chain.inserted) = (short, long | Classes::MAX << SHORT)
+                    (params.short, params.chain.inserted) = (short, long | Classes::MAX << SHORT);
                 });
             }
         }
         self.attempt(|params| (params.chain.hash, params.chain.bits) = (0, 15));
-        self.try_depths(&[(4, 1), (2, 1), (1, 4), (1, 2), (3, 2), (3, 4)]);
+        self.try_depths(&[(4, 1), (2, 1), (1, 32), (1, 8), (1, 2), (3, 2), (3, 4)]);
         for (hash, bits) in CHAIN_HASHES {
             self.attempt(|params| (params.chain.hash, params.chain.bits) = (hash, bits));
         }

@@ -1,8 +1,8 @@
 //! The beginning of a stream, to try parameters on.
 
-use super::super::Token;
 use super::super::coder::Cost;
 use super::super::counter::{Tree, code_raw};
+use super::super::{Token, WINDOW};
 use super::Model;
 use super::forecast::{Forecast, Outlook};
 use super::params::{ModelParams, TableParams};
@@ -28,14 +28,14 @@ pub struct Sample<'a> {
 const OTHERWISE: u32 = 7;
 
 impl Sample<'_> {
-    /// The part of it that begins within `size` bytes.
+    /// So many tokens from its middle: streams often begin with what is not like the rest.
     #[must_use]
-    pub fn first(&self, size: usize) -> Self {
-        let start = self.tokens.first().map_or(0, |first| first.pos);
-        let count = self.tokens.partition_point(|placed| placed.pos - start < size);
+    pub fn middle(&self, count: usize) -> Self {
+        let count = count.min(self.tokens.len());
+        let from = (self.tokens.len() - count) / 2;
         Self {
             data: self.data,
-            tokens: &self.tokens[..count],
+            tokens: &self.tokens[from..from + count],
         }
     }
 
@@ -63,7 +63,10 @@ impl Sample<'_> {
         let mut outcomes: Vec<_> = (0..SITUATIONS).map(|_| Tree::new(3)).collect();
         let mut coder = Cost::new();
         let mut outlook = Outlook::default();
-        let mut known = 0;
+        let mut known = self
+            .tokens
+            .first()
+            .map_or(0, |first| first.pos.saturating_sub(WINDOW));
         for &Placed { pos, end, token } in self.tokens {
             for table in &mut tables {
                 let inserted = table.params().inserted;
