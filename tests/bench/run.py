@@ -26,6 +26,7 @@ BENCHMARKS = {
     "second_sync": "a sync with nothing changed",
     "memory": "peak memory of agent and client",
     "wire_bytes": "bytes for a corpus beside rsync, restic, borg and casync",
+    "streams": "side information and speed on streams of real encoders",
     "history": "what history within a frame saves",
 }
 
@@ -71,6 +72,13 @@ def _options() -> argparse.Namespace:
         default=Path(tempfile.gettempdir(), "cas-bench-corpus"),
         help="the corpus, made there if it is not [default: %(default)s]",
     )
+    parser.add_argument(
+        "--zoo",
+        type=Path,
+        metavar="DIR",
+        default=Path(tempfile.gettempdir(), "cas-bench-zoo"),
+        help="streams made by `python -m tests.zoo.make --size large DIR` [default: %(default)s]",
+    )
     options = parser.parse_args()
     if unknown := set(options.names) - set(BENCHMARKS):
         parser.error(f"no benchmark {', '.join(sorted(unknown))}")
@@ -85,7 +93,7 @@ def _run(name: str, work: Path, options: argparse.Namespace) -> list[dict[str, o
     work.mkdir()
     started = time.monotonic()
     try:
-        verdicts = benchmark.run(Setting(work, options.corpus, options.quick))
+        verdicts = benchmark.run(Setting(work, options.corpus, options.zoo, options.quick))
     except Skipped as reason:
         print(f"{name}: skipped: {reason}", flush=True)
         return []

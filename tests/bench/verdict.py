@@ -60,10 +60,12 @@ class Skipped(Exception):
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What a benchmark is given: its own empty directory `work`, where the corpus is or is to be
-    made, and whether small sizes will do, for a look at whether everything works."""
+    made, where a large zoo is if there is one, and whether small sizes will do, for a look at
+    whether everything works."""
 
     work: Path
     corpus: Path
+    zoo: Path
     quick: bool
 
     @property
