@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from cas.entry import Content
 from cas.errors import DamageError, NotHeldError
@@ -59,9 +60,9 @@ class Window:
             yield end, self.end
 
     def ends_before(self, frame: int) -> bool:
-        """Whether a chunk of `frame` had better begin the next window: one that has enough ends
-        where a frame does, if it does not decode much more than it takes."""
-        if self.size < WINDOW_LEAST or frame in self.frames:
+        """Whether a chunk of `frame` had better begin the next window: one that has WINDOW_LEAST
+        ends where a frame does, if it does not decode much more than it takes."""
+        if frame in self.frames:
             return self.size >= WINDOW_MOST
         return len(self.frames) * FRAME_LIMIT <= 2 * self.size
 
@@ -75,6 +76,7 @@ def windows(
     Raises NotHeldError, FormatError, DamageError unless they come out at its size.
     """
     window = Window(0, 0)
+    segment, alone = None, False
     recipes = content_recipes(content, source) if recipe is None else [recipe]
     for part in map(plain, recipes):
         chunks = _located(part, source)
@@ -82,12 +84,14 @@ def windows(
             if isinstance(op, Hole):
                 window.end += op.size
                 continue
-            for _ in range(op.count):
-                location, id_ = next(chunks)
-                if window.ends_before(location.frame):
+            for location, id_ in islice(chunks, op.count):
+                if window.size >= WINDOW_LEAST and window.ends_before(location.frame):
                     yield window
                     window = Window(window.end, window.end)
-                window.add(location, id_, alone=source.stands_alone(location))
+                if segment != (location.frame, location.segment):
+                    segment = (location.frame, location.segment)
+                    alone = source.stands_alone(location)
+                window.add(location, id_, alone=alone)
         if window.end > content.size:
             break
     if window.end != content.size:
