@@ -41,6 +41,7 @@ WINDOW_NAMES = 16384  # files that are put in order
 WINDOW_SIZE = 2**30  # bytes of them
 FIRST_WINDOW = 16  # times less for the first window, so that all threads are soon at work
 VAST = 256 * 2**20  # bytes, from which a file is made by itself
+KEPT_MEMORY = 31 * 2**20  # it does not go by larger ones
 BATCH_NAMES = 64  # those without content
 MOST_WORKERS = 4
 NO_LINK = (EMLINK, EXDEV, EPERM, EOPNOTSUPP, ENOSYS)
@@ -63,6 +64,7 @@ def restore_entries(
     be, and whatever `entries` raises.
     """
     options = options or RestoreOptions()
+    _keep_memory()
     try:
         os.makedirs(target, exist_ok=True)
         opened = open_target(os.fsencode(target))
@@ -74,6 +76,12 @@ def restore_entries(
     if met is not None:
         _sync(met, os.fsdecode(target))
     return report
+
+
+def _keep_memory() -> None:
+    """Have the C library keep what a segment leaves for those that follow, which the kernel would
+    clear each time: it goes by the largest block given back (mallopt(3), M_MMAP_THRESHOLD)."""
+    bytearray(KEPT_MEMORY)
 
 
 def _sync(met: FileSystems, where: str) -> None:
