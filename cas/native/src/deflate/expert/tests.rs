@@ -103,10 +103,12 @@ fn follow(params: &Params, data: &[u8], start: usize, surprises: usize, dice: &m
 #[test]
 fn foretellings_are_legal_whatever_is_told() {
     let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
-    for params in menu() {
+    for (number, params) in menu().into_iter().enumerate() {
         for surprises in [0, 2, 16] {
-            let data = mixture(&mut dice, 40_000);
-            let start = dice.roll(10_000);
+            // Some are long enough for windows to move on.
+            let size = if number % 8 == 0 { 100_000 } else { 12_000 };
+            let data = mixture(&mut dice, size);
+            let start = dice.roll(4_000);
             follow(&params, &data, start, surprises, &mut dice);
         }
     }
@@ -114,7 +116,7 @@ fn foretellings_are_legal_whatever_is_told() {
 
 #[test]
 fn the_same_calls_give_the_same_answers() {
-    let data = mixture(&mut Dice(1), 20_000);
+    let data = mixture(&mut Dice(1), 10_000);
     for params in menu() {
         let run = || follow(&params, &data, 1000, 2, &mut Dice(2));
         assert_eq!(run(), run(), "{params:?}");
@@ -124,7 +126,7 @@ fn the_same_calls_give_the_same_answers() {
 /// A run of one byte, told in the ways that make experts look furthest. What is tested is that it ends.
 #[test]
 fn long_runs_take_no_long_time() {
-    let data = vec![0; 30_000];
+    let data = vec![0; 10_000];
     for params in menu() {
         for token in [Token::LITERAL, Token::matched(3, 1), Token::matched(258, 1)] {
             let mut expert = AnyExpert::new(&params, &data, 1);
