@@ -97,7 +97,19 @@ pub fn menu() -> Vec<Params> {
             ..zlib(level)
         })
     }));
+    menu.extend([0, 1].map(|reach| kept(near_only(reach))));
     menu
+}
+
+/// zlib's strategies without matches (`reach` 0), as other encoders have it too, and for runs alone (1).
+fn near_only(reach: usize) -> Rule {
+    Rule {
+        depth: 1,
+        nice: 258,
+        insert: 258,
+        reach,
+        ..zlib(1)
+    }
 }
 
 fn klauspost_menu() -> Vec<Params> {
