@@ -19,10 +19,13 @@ from cas.entry import Content
 from cas.hashing import digests_of
 from cas.ids import DIGEST_SIZE, Digest
 from cas.program import Begin, Codec, End, Op, Skeleton, Span, Verbatim
-from cas.recipe import PART_CHUNKS, Copy, Recipe, encode_recipe, recipe_id
+from cas.recipe import Copy, Recipe, encode_recipe, recipe_id
 
-PART_OPS = 2**17
-PART_SKELETON = 32 * 2**20  # bytes
+# A part is small, since an agent holds several at a time, decoded: of the archive in hand, and of
+# those that are read again.
+PART_CHUNKS = 2**14
+PART_OPS = 2**15
+PART_SKELETON = 8 * 2**20  # bytes
 
 _NO_DIGEST = Digest(bytes(DIGEST_SIZE))
 

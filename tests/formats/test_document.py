@@ -133,7 +133,7 @@ def test_numbers_said_elsewhere() -> None:
     for number in (chunker.MIN_SIZE, chunker.AVERAGE_SIZE, chunker.MAX_SIZE):
         assert f"{number:,}" in section(7)
     assert chunker.IDENTITY in section(7)
-    assert f"{builder.PART_OPS:,} operations" in section(11)
+    assert f"{builder.PART_CHUNKS:,} chunks, {builder.PART_OPS:,} operations" in section(11)
     assert f"{builder.PART_SKELETON // 2**20} MiB of skeleton" in section(11)
 
 
