@@ -29,6 +29,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod trail;
+#[cfg(test)]
+mod zoo;
 
 use super::coder::Coder;
 use super::counter::Counter;
