@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cas._native import Config, Span, choose, rebuild
 from cas._native import Splitter as Cutter
@@ -31,18 +31,25 @@ AHEAD = 4  # spans that are being analysed
 WORTH, WORTH_FREE = 0.06, 24
 # Of the compressed bytes: the encoder of an earlier stream need not be questioned. A long stream is
 # worth finding out that its encoder was a close relation.
-LIKELY, LIKELY_LONG = 0.01, 0.001
+LIKELY, LIKELY_LONG, LIKELY_FREE = 0.01, 0.001, 48
 LONG = 256 * 1024  # plain bytes
+KNOWN = 3  # encoders that are remembered: to try one costs a millisecond, to find one out a second
 GIVE_UPS = 8  # streams in a row
 SMALL = 64 * 1024  # plain bytes that are done sooner than handed to another thread
 
 
 @dataclass(slots=True)
 class Encoder:
-    """What is known of whoever wrote the streams of an archive, or those of the one before."""
+    """What is known of those who wrote the streams of an archive, or of the ones before it: the
+    latest first."""
 
-    config: Config | None = None
+    configs: list[Config] = field(default_factory=list)
     given_up: int = 0  # streams, since one could be done
+
+    def found(self, config: Config) -> None:
+        """Remember who wrote a stream."""
+        self.given_up = 0
+        self.configs = [config, *(known for known in self.configs if known != config)][:KNOWN]
 
     @property
     def is_hopeless(self) -> bool:
@@ -120,25 +127,29 @@ class DeflateSplitter:
     def _judge(self) -> Iterable[Event]:
         """Find out about the encoder; then the first spans can be told, or nothing can."""
         spans, self._first = self._first or [], None
-        known = self._encoder.config
-        sides = self._analyse(spans, known) if known is not None else None
-        is_long = sum(span.plain_size for span in spans) >= LONG
-        likely = LIKELY_LONG if is_long else LIKELY
-        if known is None or sides is None or _share(sides, spans, likely) > 1:
-            known = self._pool.submit(choose, spans).result()
-            chosen = self._analyse(spans, known)
-            if sides is None or sum(map(len, chosen)) < sum(map(len, sides)):
-                sides, self._encoder.config = chosen, known
-        if _share(sides, spans, WORTH) > 1:
+        config, sides = self._recognise(spans[0])
+        if config is None:
+            config = self._pool.submit(choose, spans).result()
+        sides += self._analyse(spans[len(sides) :], config)
+        if _share(sides, spans, WORTH, WORTH_FREE) > 1:
             self._encoder.given_up += 1
             self._reason = "written by no known encoder"
             return []
-        self._encoder.given_up = 0
-        self._config = self._encoder.config
+        self._encoder.found(config)
+        self._config = config
         self._analysed.extend(zip(spans, sides, strict=True))
         return self._tell()
 
-    def _analyse(self, spans: list[Span], config: Config | None) -> list[bytes]:
+    def _recognise(self, span: Span) -> tuple[Config | None, list[bytes]]:
+        """The encoder that is known and wrote `span`, if one did, with the side information."""
+        likely = LIKELY_LONG if span.plain_size >= LONG else LIKELY
+        for config in self._encoder.configs:
+            sides = self._analyse([span], config)
+            if _share(sides, [span], likely, LIKELY_FREE) <= 1:
+                return config, sides
+        return None, []
+
+    def _analyse(self, spans: list[Span], config: Config) -> list[bytes]:
         if len(spans) == 1 and spans[0].plain_size <= SMALL:
             return [spans[0].analyse(config)]
         futures = [self._pool.submit(span.analyse, config) for span in spans]
@@ -159,10 +170,10 @@ class DeflateSplitter:
         yield span.plain
 
 
-def _share(sides: Sequence[bytes], spans: Sequence[Span], share: float) -> float:
-    """How the side information compares with a share of the compressed bytes."""
+def _share(sides: Sequence[bytes], spans: Sequence[Span], share: float, free: int) -> float:
+    """How the side information compares with `free` bytes and a share of the compressed ones."""
     compressed = sum(span.compressed_bits for span in spans) / 8
-    return sum(map(len, sides)) / (share * compressed + WORTH_FREE)
+    return sum(map(len, sides)) / (share * compressed + free)
 
 
 @dataclass(slots=True)
