@@ -119,7 +119,6 @@ def _refused() -> Iterator[Vector]:
         ("kept-too-much", "bits of the span before are kept too", b"\x01\x09\x03"),
         ("kept-behind", "bits of the span behind are kept too", b"\x01\x38\x0f"),
         ("kept-unknown", "nine bits of a byte", b"\x01\x98\x03"),
-        ("flag-7", "a flag that means nothing", b"\x01\x80\x00"),
         ("no-configuration", "nothing after the flags", b"\x01\x20"),
         ("configuration-8", "a configuration that is not known", b"\x01\x20\x08"),
         ("usual-model", "the usual model told as another", _usual_model()),

@@ -101,7 +101,7 @@ impl Config {
         }
     }
 
-    /// Whether lengths of blocks are told in plain bytes, as an expert needs that has to know them.
+    /// Whether the expert has to know where blocks end, so that their lengths are to be told in plain bytes.
     #[must_use]
     pub fn by_plain(&self) -> bool {
         matches!(self.expert, Some(Params::Klauspost(_) | Params::GoFastest))

@@ -133,7 +133,7 @@ fn cheapest(span: &Span, field: Vec<Config>) -> Config {
     };
     let cost = |config: &Config| {
         let mut cost = Cost::new();
-        let mut walk = Walk::new(config, data, span.start, None);
+        let mut walk = Walk::new(config, (data, span.start), config.by_plain(), None);
         walk.encode(&mut cost, &given).map_or(u64::MAX, |()| cost.total())
     };
     field.into_iter().min_by_key(cost).unwrap_or_default()

@@ -8,7 +8,7 @@ use super::bits::BitWriter;
 use super::coder::{Decoder, Encoder};
 use super::config::Config;
 use super::detect::another;
-use super::inflate::{Block, Output};
+use super::inflate::{Block, Kind, Output};
 use super::walk::{Given, Walk, right_runs};
 use super::{Error, Token, WINDOW};
 
@@ -28,10 +28,15 @@ const GOES_ON: u8 = 0x10;
 const LAST: u8 = 0x20;
 /// Else: whether it is told in runs where the expert is right.
 const IN_RUNS: u8 = 0x40;
+/// Else: whether lengths of blocks are told in plain bytes.
+const BY_PLAIN: u8 = 0x80;
 
 /// A span is done badly whose side information is more than so many bytes and one part in so many.
 const FREE: usize = 24;
 const BADLY: usize = 200;
+
+/// One block in so many is an empty stored one where an encoder was told to flush.
+const FLUSHES: usize = 8;
 
 /// A span of a stream, immutable.
 #[derive(Debug)]
@@ -165,6 +170,13 @@ impl Span {
         [&[VERSION, flags][..], &self.bits.bytes].concat()
     }
 
+    /// Whether its encoder was told time and again to write all that it had. No match goes beyond that, so an
+    /// expert does better if it knows where that was.
+    fn is_flushed(&self) -> bool {
+        let is_sync = |block: &&Block| matches!(block.kind, Kind::Stored { .. }) && block.plain.is_empty();
+        FLUSHES * self.blocks.iter().filter(is_sync).count() > self.blocks.len()
+    }
+
     pub(super) fn encode(&self, config: &Config) -> Result<Vec<u8>, Error> {
         let mut flags = self.bits.phase as u8;
         flags |= if self.blocks.first().is_some_and(|block| !block.begins) {
@@ -178,14 +190,17 @@ impl Span {
             blocks: &self.blocks,
             end: self.end,
         };
-        let runs = right_runs(config, &self.data, self.start, &given);
+        let by_plain = config.by_plain() || self.is_flushed();
+        flags |= if by_plain { BY_PLAIN } else { 0 };
+        let data = (&self.data[..], self.start);
+        let runs = right_runs(config, data, by_plain, &given);
         flags |= if runs.is_some() { IN_RUNS } else { 0 };
         let misses = runs.as_ref().map(|runs| runs.len() - 1);
         let config = &config.for_misses(misses);
         let mut side = vec![VERSION, flags];
         side.extend(config.encode());
         let mut encoder = Encoder::new();
-        let mut walk = Walk::new(config, &self.data, self.start, runs);
+        let mut walk = Walk::new(config, data, by_plain, runs);
         walk.encode(&mut encoder, &given)?;
         side.extend(encoder.finish());
         Ok(side)
@@ -209,9 +224,6 @@ fn flags_of(side: &[u8]) -> Result<(u8, &[u8]), Error> {
     let (&[version, flags], rest) = side.split_first_chunk().ok_or(Error::Side("it is cut short"))?;
     if version != VERSION {
         return Err(Error::Side("its version is not known"));
-    }
-    if flags & AS_IT_IS == 0 && flags & !(PHASE | GOES_ON | LAST | IN_RUNS) != 0 {
-        return Err(Error::Side("a flag is not known"));
     }
     Ok((flags, rest))
 }
@@ -241,7 +253,8 @@ pub fn rebuild(history: &[u8], plain: &[u8], side: &[u8]) -> Result<Bits, Error>
     let mut writer = BitWriter::new(phase);
     let mut decoder = Decoder::new(rest);
     let runs = (flags & IN_RUNS != 0).then(Vec::new);
-    let mut walk = Walk::new(&config, &data, history.len(), runs);
+    let by_plain = flags & BY_PLAIN != 0;
+    let mut walk = Walk::new(&config, (&data, history.len()), by_plain, runs);
     walk.decode(&mut decoder, &mut writer, flags & GOES_ON != 0, flags & LAST != 0)?;
     decoder.finish()?;
     let (bytes, used) = writer.finish();

@@ -48,15 +48,21 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Of `data`, what is from `start` on belongs to the span. For `maybe_runs` see `TokenCoder::new`.
+    /// Of `data`, what is from `start` on belongs to the span. For `by_plain` see `BlockCoder`, for `maybe_runs`
+    /// `TokenCoder::new`.
     #[must_use]
-    pub fn new(config: &Config, data: &'a [u8], start: usize, maybe_runs: Option<Vec<u32>>) -> Self {
+    pub fn new(
+        config: &Config,
+        (data, start): (&'a [u8], usize),
+        by_plain: bool,
+        maybe_runs: Option<Vec<u32>>,
+    ) -> Self {
         Self {
             data,
             at: start,
             sync: false,
-            by_plain: config.by_plain(),
-            blocks: BlockCoder::new(config.by_plain()),
+            by_plain,
+            blocks: BlockCoder::new(by_plain),
             headers: HeaderCoder::new(),
             tokens: TokenCoder::new(config, data, start, maybe_runs),
         }
@@ -267,7 +273,12 @@ impl<'a> Walk<'a> {
 /// The runs of tokens that the expert of `config` foretells rightly, the last one at the end; nothing if it is
 /// wrong too often for that to be the shortest way to tell it.
 #[must_use]
-pub fn right_runs(config: &Config, data: &[u8], start: usize, given: &Given) -> Option<Vec<u32>> {
+pub fn right_runs(
+    config: &Config,
+    (data, start): (&[u8], usize),
+    by_plain: bool,
+    given: &Given,
+) -> Option<Vec<u32>> {
     let mut expert = AnyExpert::new(config.expert.as_ref()?, data, start);
     let mut runs = Vec::new();
     let (mut run, mut seen, mut sync) = (0, 0, false);
@@ -280,11 +291,7 @@ pub fn right_runs(config: &Config, data: &[u8], start: usize, given: &Given) -> 
             }
             continue;
         }
-        let end = if config.by_plain() {
-            block.plain.end
-        } else {
-            data.len()
-        };
+        let end = if by_plain { block.plain.end } else { data.len() };
         expert.block(data, at, end, std::mem::take(&mut sync));
         for &token in &given.tokens[block.tokens.clone()] {
             if expert.predict(data, at) == token {
