@@ -64,7 +64,7 @@ RECIPES_AT_ONCE = 2**20  # bytes in one RECIPES message, unless a single one is 
 BUDGET_LIMIT = 128 * 2**20
 PRODUCERS = 2
 DEFAULT_LEVEL = 3
-SHARED_LEVEL = 12  # above it one encoder takes 80 MB and more, and there is one producer
+SHARED_LEVEL = 3  # above it an encoder takes 60 MB and more, and there is one producer
 PAGES_DECODED = 4
 SCANS_AT_ONCE = 16  # one works, the others wait
 

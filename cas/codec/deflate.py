@@ -25,7 +25,7 @@ from cas.program import Codec
 WINDOW = 32 * 1024
 STEP = 16 * 1024  # compressed bytes at a time; they may be 16 MiB of plain ones
 FIRST_SPANS = 4  # by which the encoder is judged
-AHEAD = 4  # spans that are being analysed
+AHEAD = 2  # spans that are being analysed
 # Of the compressed bytes, and bytes: more side information is too much. zstd makes of the plain
 # bytes some 6 % less than deflate did, so up to here nothing is lost even if no byte comes twice.
 WORTH, WORTH_FREE = 0.06, 24

@@ -17,12 +17,15 @@ from cas.ids import Digest
 from cas.unpack.builder import Builder
 from cas.unpack.detect import HEAD, TRIAL, Form, detect, inflates
 from cas.unpack.driver import Splitters, Unpacker
+from cas.unpack.footprint import give_back_large_pieces
 from cas.unpack.limits import LEAST_FILE, Budget
 from cas.unpack.source import PIECE, Source
 from cas.unpack.stream import BrokenPromise
 from cas.unpack.ziparchive import has_directory
 
 WORTH_A_THREAD = 512 * 1024  # bytes; below that, handing over costs more than it gains
+
+FOOTPRINT_FROM = 2**20  # bytes of an archive, whose spans are large enough to matter
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ def unpack_file(fd: int, size: int, around: Surroundings) -> Content | None:
     is no archive, or cannot be taken apart after all: then it is a plain file. Raises OSError."""
     if size < LEAST_FILE or not _is_archive(fd, size):
         return None
+    if size >= FOOTPRINT_FROM:
+        give_back_large_pieces()
     reading = _Reading(fd, size, around)
     builder = Builder(around.keep, lambda: reading.at)
     source = Source(reading.more, size, reading.pread)

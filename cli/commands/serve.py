@@ -37,6 +37,7 @@ def command(roots: tuple[str, ...]) -> int:
 
     from cas.agent.serve import serve
     from cas.transport.pipes import standard_streams
+    from cas.unpack.footprint import share_arenas
     from cli.wiring import scan_cache
 
     allowed = [os.fsencode(os.path.abspath(os.path.expanduser(root))) for root in roots]
@@ -49,5 +50,6 @@ def command(roots: tuple[str, ...]) -> int:
         finally:
             cache.close()
 
+    share_arenas()
     asyncio.run(run())
     return EXIT_DONE
