@@ -31,7 +31,7 @@ from cas.transport.base import Dialer
 
 ROUNDS = 3  # over a tier whose files go on changing
 BEAT_SECONDS = 15.0
-BUDGET = 32 * 2**20
+BUDGET = 48 * 2**20
 RETRY_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
 GIVE_UP_SECONDS = 600.0
 DEFAULT_LEVEL = 3
