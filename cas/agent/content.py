@@ -31,11 +31,10 @@ from cas.errors import LimitError
 from cas.ids import EMPTY_DIGEST, Digest, digest_of
 from cas.unpack.detect import HEAD, detect
 from cas.unpack.file import Surroundings, unpack_file
-from cas.unpack.limits import LEAST_FILE
+from cas.unpack.limits import HOLE_LEAST, LEAST_FILE
 from cas.unpack.splitters import CodecSplitters
 
 READ_SIZE = 2**20  # fits a core's cache: measured faster than less or more
-HOLE_LEAST = 2**20
 HOLES_HASHED = 16 * 2**30  # in one file; to hash more zeros takes longer than anyone would wait
 UNSIZED_LIMIT = 16 * 2**20  # read of a file that says it is empty and is not, as in /proc
 PAUSES = (0.02, 0.1, 0.4)  # seconds before a changing file is read again

@@ -21,6 +21,7 @@ from cas.unpack.builder import Builder
 from cas.unpack.detect import HEAD, TRIAL, Form, detect, inflates
 from cas.unpack.limits import (
     FRAME_LIMIT,
+    HOLE_LEAST,
     LEAST_MEMBER,
     LEAST_NOTED,
     LEAST_STREAM,
@@ -35,7 +36,6 @@ from cas.unpack.source import Source, member
 from cas.unpack.stream import Stream
 
 ZLIB_HEADER, ZLIB_TRAILER = 2, 4
-HOLE_LEAST = 2**20  # as where files are read: smaller holes are zeros of one run
 SPLITTER_HEAD = 512 * 1024  # bytes that a codec is shown to say whether it knows the stream
 
 _GIT_BLOB = re.compile(rb"blob (0|[1-9][0-9]{0,18})\0")

@@ -20,6 +20,10 @@ LEAST_STREAM = 128  # bytes of a compressed member; measured with a jar and a wh
 LEAST_NOTED = 64 * 1024  # bytes: what is smaller and stays as it is needs no explanation
 NOTES_ALIKE = 20  # with the same reason
 
+# A smaller hole, in a file or in a sparse file inside an archive, is zeros of one run with what is
+# around it: so both have the same chunks.
+HOLE_LEAST = 2**20
+
 TINY = 128  # bytes: a chunk's id and its places in lists and indexes cost as much
 FRAME_LIMIT = 4096  # bytes between members that nobody understands: longer ones are content
 

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from cas.agent.assemble import NO_DIGEST, Assembler
-from cas.agent.content import HOLE_LEAST, READ_SIZE, ContentReader, FileState, runs
+from cas.agent.content import READ_SIZE, ContentReader, FileState, runs
 from cas.agent.roots import Opener, RootGuard
 from cas.chunker import MAX_SIZE, MIN_SIZE, cut_whole
 from cas.entry import HOLE_DIGEST, INCONSISTENT
 from cas.ids import EMPTY_DIGEST, Digest, digest_of
 from cas.recipe import PART_CHUNKS, Copy, Hole, decode_recipe, recipe_id
+from cas.unpack.limits import HOLE_LEAST
 from tests.agent.trees import name_of, rebuilt
 
 ROOT = Path(__file__).resolve().parents[2]
