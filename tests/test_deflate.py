@@ -4,60 +4,20 @@ from __future__ import annotations
 
 import random
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pytest
 
-from cas._native import Config, Span, Splitter, choose, config_of, rebuild
+from cas._native import Config, Splitter, choose, config_of, rebuild
+from tests.zoo.spans import WINDOW, Rebuilder, deflate_of, sides
 from tests.zoo.stream import STREAMS, read
 
 GZIPS = [stream.name for stream in read() if stream.container == "gzip"]
 SPAN_SIZE = 64 * 1024
-WINDOW = 32 * 1024
-
-
-def deflate_of(data: bytes) -> bytes:
-    """What follows the header of the first member of a gzip file (RFC 1952)."""
-    flags, at = data[3], 10
-    if flags & 4:
-        at += 2 + int.from_bytes(data[at : at + 2], "little")
-    for flag in (8, 16):
-        if flags & flag:
-            at = data.index(0, at) + 1
-    return data[at + (2 if flags & 2 else 0) :]
 
 
 def stream(name: str) -> bytes:
     """The first deflate stream of a file in the zoo, and what follows."""
     return deflate_of((STREAMS / name).read_bytes())
-
-
-@dataclass
-class Rebuilder:
-    """Puts spans together again from their plain bytes and side information."""
-
-    bits: bytearray
-    history: bytes = b""
-    used: int = 0
-
-    def add(self, plain: bytes, side: bytes) -> None:
-        """The next span."""
-        part, used = rebuild(self.history, plain, side)
-        if self.used:
-            self.bits[-1] |= part[0]
-            part = part[1:]
-        self.bits += part
-        self.used = used
-        self.history = (self.history + plain)[-WINDOW:]
-
-
-def sides(spans: list[Span], config: Config) -> Iterator[tuple[bytes, bytes]]:
-    """Plain bytes and side information of each span, as one would go on from span to span."""
-    for span in spans:
-        side = span.analyse(config)
-        config = config_of(side) or config
-        yield span.plain, side
 
 
 @pytest.mark.parametrize("name", GZIPS)
@@ -66,8 +26,8 @@ def test_a_stream_comes_back_bit_for_bit(name: str) -> None:
     splitter, rebuilder = Splitter(SPAN_SIZE), Rebuilder(bytearray())
     spans = splitter.feed(data)
     assert splitter.failed is None
-    for plain, side in sides(spans, choose(spans)):
-        rebuilder.add(plain, side)
+    for span, side in zip(spans, sides(spans, choose(spans)), strict=True):
+        rebuilder.add(span.plain, side)
     assert rebuilder.history == splitter.window
     whole = data[: len(data) - len(splitter.unused)] if splitter.finished else data
     assert (splitter.position, splitter.phase) == divmod(
@@ -117,8 +77,8 @@ def test_a_stream_cut_short_is_covered_as_far_as_its_spans_go() -> None:
     data = stream("gzip-6.gz")[:60_000]
     splitter, rebuilder = Splitter(1024), Rebuilder(bytearray())
     spans = splitter.feed(data)
-    for plain, side in sides(spans, choose(spans)):
-        rebuilder.add(plain, side)
+    for span, side in zip(spans, sides(spans, choose(spans)), strict=True):
+        rebuilder.add(span.plain, side)
     assert not splitter.finished
     assert splitter.failed is None
     assert rebuilder.bits[: splitter.position] == data[: splitter.position]
@@ -175,7 +135,8 @@ def test_hostile_side_information_is_refused_or_gives_other_bits(name: str) -> N
     chance = random.Random(name)
     spans = Splitter(16 * 1024).feed(stream(name))[:3]
     history = b""
-    for plain, side in sides(spans, choose(spans)):
+    for span, side in zip(spans, sides(spans, choose(spans)), strict=True):
+        plain = span.plain
         bits = rebuild(history, plain, side)
         for _ in range(60):
             changed = bytearray(side)

@@ -14,42 +14,17 @@ import sys
 import time
 from pathlib import Path
 
-from cas._native import Config, Span, Splitter, choose, config_of, rebuild
-from cas.unpack.gzip import header_size
+from cas._native import Splitter, choose
+from tests.zoo.spans import Rebuilder, deflate_of, sides
 
-WINDOW = 32 * 1024
 FIRST = 4  # spans by which the encoder is judged, as in cas/codec/deflate.py
 
 
 def stream_of(data: bytes) -> bytes:
     """The deflate stream in a file, and what follows."""
-    size = header_size(data[: 1 << 16])
-    if size > 0:
-        return data[size:]
+    if data[:3] == b"\x1f\x8b\x08":
+        return deflate_of(data)
     return data[2:] if (data[0] & 15, (data[0] << 8 | data[1]) % 31) == (8, 0) else data
-
-
-def analyse(spans: list[Span], config: Config) -> list[bytes]:
-    """Side information of all spans, the configuration following what was found on the way."""
-    sides = []
-    for span in spans:
-        sides.append(span.analyse(config))
-        config = config_of(sides[-1]) or config
-    return sides
-
-
-def together(spans: list[Span], sides: list[bytes]) -> bytes:
-    """The stream again."""
-    bits, used, history = bytearray(), 0, b""
-    for span, side in zip(spans, sides, strict=True):
-        plain = span.plain
-        part, left = rebuild(history, plain, side)
-        if used and part:
-            bits[-1] |= part[0]
-            part = part[1:]
-        bits += part
-        used, history = left, (history + plain)[-WINDOW:]
-    return bytes(bits)
 
 
 def main() -> None:
@@ -67,9 +42,11 @@ def main() -> None:
     inflated = clock()
     config = choose(spans[:FIRST])
     chosen = clock()
-    sides = analyse(spans, config)
+    found = list(sides(spans, config))
     analysed = clock()
-    again = together(spans, sides)
+    again = Rebuilder(bytearray())
+    for span, side in zip(spans, found, strict=True):
+        again.add(span.plain, side)
     rebuilt = clock()
     plain = sum(span.plain_size for span in spans)
     compressed = sum(span.compressed_bits for span in spans) / 8
@@ -77,9 +54,9 @@ def main() -> None:
     said = {
         "plain": plain,
         "compressed": compressed,
-        "side": sum(map(len, sides)),
+        "side": sum(map(len, found)),
         "spans": len(spans),
-        "exact": bool(splitter.finished) and again[:whole] == stream[:whole],
+        "exact": bool(splitter.finished) and again.bits[:whole] == stream[:whole],
         "inflate": inflated - started,
         "choose": chosen - inflated,
         "analyse": analysed - chosen,
