@@ -1,0 +1,1 @@
+"""What tiers have in common and what they would cost, from snapshots alone."""
