@@ -11,23 +11,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Any, ClassVar
 
+from cas import messagefields as f
 from cas import wire
-from cas.entry import PATH_LIMIT, Problem
+from cas.entry import Problem
 from cas.errors import FormatError, LimitError
 from cas.frame import compress_small, decompress_small
-from cas.ids import DIGEST_SIZE, Digest, as_digest, split_digests
+from cas.ids import DIGEST_SIZE, Digest, as_digest
 from cas.page import PAGE_LIMIT
 from cas.recipe import RECIPE_LIMIT
 from cas.segment import SEGMENT_WIRE_LIMIT
 from cas.snapshot import decode_problems
 
-PROTOCOL = 1
+PROTOCOL = 2
 MARKER = b"\0CAS-LANE-1\n"
 HEADER = struct.Struct("<IBBH")
 COMPRESSED = 1
 COMPRESS_FROM = 256  # bytes; a shorter body is sent as it is
 PIECE_HEAD = struct.Struct("<QIII")
 PIECE_SIZE = 64 * 1024
+MESSAGES = 0  # the frame whose "segments" are messages
 KIB, MIB = 2**10, 2**20
 
 
@@ -117,7 +119,8 @@ class Want:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """`data` at `offset` of a segment of `total` bytes on the wire."""
+    """`data` at `offset` of a segment of `total` bytes on the wire; or of message number `segment`,
+    when `frame` is MESSAGES."""
 
     TYPE: ClassVar[int] = 9
     frame: int
@@ -155,7 +158,8 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Tune:
-    """Compress at `level`, and keep at most `budget` stored bytes unacknowledged."""
+    """Compress at `level` (0: as the link leaves time for), and keep at most `budget` stored bytes
+    unacknowledged."""
 
     TYPE: ClassVar[int] = 13
     level: int
@@ -199,15 +203,44 @@ class Bye:
     TYPE: ClassVar[int] = 17
 
 
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """Of this lane: `arrived` bytes of pieces have come over it; `allowed` may be sent in all."""
+
+    TYPE: ClassVar[int] = 18
+    arrived: int
+    allowed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Nothing comes over lane `lane`: send what it had taken over others; `is_lost` for good."""
+
+    TYPE: ClassVar[int] = 19
+    lane: int
+    is_lost: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How many bytes are ready at the agent and wait for a lane."""
+
+    TYPE: ClassVar[int] = 20
+    size: int
+
+
 Message = (
     Hello | Scan | Page | Same | Look | Recipes | Scanned | Want | Piece | Missed | Ack | Beat
-    | Tune | Progress | Cancel | Refused | Bye
+    | Tune | Progress | Cancel | Refused | Bye | Credit | Doubt | Backlog
 )  # fmt: skip
 
-FROM_CLIENT = (Hello, Scan, Look, Want, Ack, Beat, Tune, Cancel, Bye)
-FROM_AGENT = (
-    Hello, Page, Same, Recipes, Scanned, Piece, Missed, Beat, Progress, Refused,
+FROM_CLIENT = (
+    Hello, Scan, Look, Want, Piece, Ack, Beat, Tune, Cancel, Bye, Credit, Doubt,
 )  # fmt: skip
+FROM_AGENT = (
+    Hello, Page, Same, Recipes, Scanned, Piece, Missed, Beat, Progress, Refused, Credit, Backlog,
+)  # fmt: skip
+OF_A_LANE = (Hello, Piece, Beat, Credit)  # never in pieces: they are about the lane they are on
 
 _SMALL = 64 * KIB
 LIMITS: dict[int, int] = {
@@ -221,6 +254,7 @@ LIMITS: dict[int, int] = {
     Missed.TYPE: 16 * MIB,
     Ack.TYPE: MIB,
 }
+MESSAGE_LIMIT = max(LIMITS.values()) + HEADER.size  # in pieces, header included
 
 
 def limit_of(kind: int) -> int:
@@ -269,6 +303,8 @@ def _to_fields(message: Message) -> list[object]:
     if isinstance(message, Scanned):
         problems = [astuple(problem) for problem in message.problems]
         return [message.scan, message.pages, problems, message.started_ms, message.finished_ms]
+    if isinstance(message, Doubt):
+        return [message.lane, int(message.is_lost)]
     return [getattr(message, field.name) for field in fields(message)]
 
 
@@ -277,84 +313,46 @@ def _decode_piece(flags: int, body: bytes) -> Piece:
         raise FormatError("a piece without its head")
     frame, segment, offset, total = PIECE_HEAD.unpack_from(body)
     data = body[PIECE_HEAD.size :]
-    if total > SEGMENT_WIRE_LIMIT or offset + len(data) > total or not data:
+    limit = MESSAGE_LIMIT if frame == MESSAGES else SEGMENT_WIRE_LIMIT
+    if total > limit or offset + len(data) > total or not data:
         raise LimitError("a piece outside its segment")
     return Piece(frame, segment, offset, total, data)
 
 
-def _number(value: object) -> int:
-    return wire.as_int(value, "number", 0, wire.U64)
-
-
-def _small(value: object) -> int:
-    return wire.as_int(value, "number", 0, wire.U32)
-
-
-def _text(value: object) -> str:
-    return wire.as_text(value, "text", PATH_LIMIT)
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(_text(item) for item in wire.as_list(value, "texts"))
-
-
-def _path(value: object) -> bytes:
-    return wire.as_bytes(value, "path", PATH_LIMIT)
-
-
-def _paths(value: object) -> tuple[bytes, ...]:
-    return tuple(_path(item) for item in wire.as_list(value, "paths"))
-
-
-def _ids(value: object) -> tuple[Digest, ...]:
-    return tuple(split_digests(wire.as_bytes(value, "ids", 64 * MIB)))
-
-
-def _blob(value: object) -> bytes:
-    return wire.as_bytes(value, "bytes", 64 * MIB)
-
-
-def _blobs(value: object) -> tuple[bytes, ...]:
-    return tuple(_blob(item) for item in wire.as_list(value, "list of bytes"))
-
-
-def _facts(value: object) -> tuple[tuple[str, str], ...]:
-    rows = (wire.as_list(row, "fact", 2) for row in wire.as_list(value, "facts"))
-    return tuple((_text(name), _text(said)) for name, said in rows)
-
-
-def _misses(value: object) -> tuple[tuple[int, str], ...]:
-    rows = (wire.as_list(row, "miss", 2) for row in wire.as_list(value, "misses"))
-    return tuple((_small(index), _text(reason)) for index, reason in rows)
-
-
-def _pairs(value: object) -> tuple[tuple[int, int], ...]:
-    rows = (wire.as_list(row, "pair", 2) for row in wire.as_list(value, "pairs"))
-    return tuple((_number(frame), _small(segment)) for frame, segment in rows)
-
-
-def _level(value: object) -> int:
-    return wire.as_int(value, "level", 1, 22)
+def decode_whole(data: bytes) -> Message:
+    """The message that came in pieces; raises FormatError (LimitError)."""
+    if len(data) < HEADER.size:
+        raise FormatError("a message without its header")
+    size, kind, flags, zero = HEADER.unpack_from(data)
+    if size > limit_of(kind) or zero or size != len(data) - HEADER.size:
+        raise FormatError(f"a message of type {kind} and {size} bytes, in pieces")
+    message = decode_message(kind, flags, data[HEADER.size :])
+    if isinstance(message, OF_A_LANE):
+        raise FormatError(f"a {type(message).__name__} in pieces")
+    return message
 
 
 _Decoder = tuple[Callable[..., Any], Sequence[Callable[[object], object]]]
 _DECODERS: dict[int, _Decoder] = {
-    Hello.TYPE: (Hello, (_small, _text, _text, _facts)),
-    Scan.TYPE: (Scan, (_small, _text, _paths, _texts, _texts, _ids)),
-    Page.TYPE: (Page, (_small, _small, _blob)),
-    Same.TYPE: (Same, (_small, _small, as_digest)),
-    Look.TYPE: (Look, (_small, _ids)),
-    Recipes.TYPE: (Recipes, (_small, _blobs)),
-    Scanned.TYPE: (Scanned, (_small, _small, decode_problems, _number, _number)),
-    Want.TYPE: (Want, (_small, _small, _blob)),
-    Missed.TYPE: (Missed, (_small, _small, _misses)),
-    Ack.TYPE: (Ack, (_pairs,)),
-    Beat.TYPE: (Beat, (_number,)),
-    Tune.TYPE: (Tune, (_level, _number)),
-    Progress.TYPE: (Progress, (_small, _number, _number, _path)),
-    Cancel.TYPE: (Cancel, (_small,)),
-    Refused.TYPE: (Refused, (_small, _text, _text, _text)),
+    Hello.TYPE: (Hello, (f.small, f.text, f.text, f.facts)),
+    Scan.TYPE: (Scan, (f.small, f.text, f.paths, f.texts, f.texts, f.ids)),
+    Page.TYPE: (Page, (f.small, f.small, f.blob)),
+    Same.TYPE: (Same, (f.small, f.small, as_digest)),
+    Look.TYPE: (Look, (f.small, f.ids)),
+    Recipes.TYPE: (Recipes, (f.small, f.blobs)),
+    Scanned.TYPE: (Scanned, (f.small, f.small, decode_problems, f.number, f.number)),
+    Want.TYPE: (Want, (f.small, f.small, f.blob)),
+    Missed.TYPE: (Missed, (f.small, f.small, f.misses)),
+    Ack.TYPE: (Ack, (f.pairs,)),
+    Beat.TYPE: (Beat, (f.number,)),
+    Tune.TYPE: (Tune, (f.level, f.number)),
+    Progress.TYPE: (Progress, (f.small, f.number, f.number, f.path)),
+    Cancel.TYPE: (Cancel, (f.small,)),
+    Refused.TYPE: (Refused, (f.small, f.text, f.text, f.text)),
     Bye.TYPE: (Bye, ()),
+    Credit.TYPE: (Credit, (f.number, f.number)),
+    Doubt.TYPE: (Doubt, (f.small, f.flag)),
+    Backlog.TYPE: (Backlog, (f.number,)),
 }
 
 LOOK_AT_ONCE = (MIB - KIB) // DIGEST_SIZE  # recipe ids in one LOOK

@@ -12,11 +12,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from cas.agent.outbox import Outbox
 from cas.agent.read import Found
 from cas.agent.read import Missed as Lost
 from cas.frame import SEGMENT_SIZE, Codec, FrameEncoder, Sampler
 from cas.messages import Missed
+from cas.outbox import Outbox
 from cas.segment import SegmentHead, encode_segment
 
 MISSES_AT_ONCE = 1000

@@ -1,95 +1,56 @@
 """The agent: scans and reads at the source for one client, over any number of lanes.
 
-Threads do the work (one scans, one reads and compresses, one looks recipes up); the event loop
+Threads do the work (one scans, some read and compress, one looks recipes up); the event loop
 carries messages between the lanes and them. Everything the client asks is idempotent, so a lane
-may be lost at any moment. The agent ends when its last lane does, after BYE, or when nothing has
-come for `SILENCE_SECONDS`. It writes nowhere but in its cache and an unlinked temporary file.
+may be lost at any moment. A client that means to have several lanes says so in its HELLO: the agent
+then opens a door for them (`cas/agent/door.py`), and outlives all of them. It ends after BYE, when
+nothing has come for `SILENCE_SECONDS`, and without a door when its lane does. It writes nowhere but
+in its cache, an unlinked temporary file, and the door's directory.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import queue
-import threading
+import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Coroutine, Sequence
 
-from cas import __version__, wire
-from cas.agent.extract import Extractors
+from cas import __version__
+from cas.agent import door
 from cas.agent.facts import agent_facts
-from cas.agent.outbox import Outbox
-from cas.agent.produce import FrameNumbers, Job, Jobs, Producer
-from cas.agent.read import Found, read_wanted
-from cas.agent.read import Missed as Lost
 from cas.agent.roots import RootGuard
-from cas.agent.scan import Scanner
-from cas.agent.spool import Spool
+from cas.agent.work import Worker
 from cas.chunker import IDENTITY
-from cas.entry import Entry
-from cas.errors import CasError, PeerError, SourceError, TransportError
-from cas.ids import Digest
-from cas.ignore import Matcher
+from cas.errors import FormatError, PeerError, SourceError, TransportError
 from cas.interfaces import ScanCache
 from cas.messages import (
+    FROM_CLIENT,
+    MESSAGES,
     PROTOCOL,
-    Ack,
+    Backlog,
     Beat,
     Bye,
-    Cancel,
+    Credit,
+    Doubt,
     Hello,
-    Look,
     Message,
-    Page,
-    Progress,
-    Recipes,
+    Piece,
     Refused,
-    Same,
-    Scan,
-    Scanned,
-    Tune,
-    Want,
+    decode_whole,
     encode_message,
 )
-from cas.page import decode_page
+from cas.outbox import Outbox
+from cas.pieces import Assembler
 from cas.session import Role, Session, State
 from cas.transport.base import Transport
+from cas.transport.pipes import PipeTransport
 
 SILENCE_SECONDS = 300.0
 PROGRESS_SECONDS = 0.5
-RECIPES_AT_ONCE = 2**20  # bytes in one RECIPES message, unless a single one is larger
-BUDGET_LIMIT = 128 * 2**20
-PRODUCERS = 2
-DEFAULT_LEVEL = 3
-SHARED_LEVEL = 3  # above it an encoder takes 60 MB and more, and there is one producer
-PAGES_DECODED = 4
-SCANS_AT_ONCE = 16  # one works, the others wait
-
-
-class PageCache:
-    """The last few pages that were decoded; thread-safe."""
-
-    def __init__(self, load: Callable[[Digest], list[Entry]]) -> None:
-        self._guard = threading.Lock()
-        self._load = lru_cache(PAGES_DECODED)(load)
-
-    def __call__(self, id_: Digest) -> list[Entry]:
-        with self._guard:
-            return self._load(id_)
-
-
-@dataclass(slots=True)
-class _Running:
-    """A scan: its pages in order, their ids and how many chunks each has; the scanner while it
-    works."""
-
-    pages: list[Digest] = field(default_factory=list)
-    chunks: list[int] = field(default_factory=list)
-    scanner: Scanner | None = None
-    is_over: bool = False
+LANES_LIMIT = 64
+ORDERS_LIMIT = 80 * 2**20  # bytes of the client's messages that are not whole yet
+ALL = 2**62  # bytes of pieces: the client sends as many as it likes
 
 
 class Agent:
@@ -98,47 +59,48 @@ class Agent:
     def __init__(
         self, cache: ScanCache, guard: RootGuard, *, silence: float = SILENCE_SECONDS
     ) -> None:
-        self._cache = cache
-        self._guard = guard
-        self._counting = threading.Lock()
-        self._working = 0  # threads; two of them wait for orders until all is over
         self._silence = silence
         self._loop = asyncio.get_running_loop()
         self._wakers: set[asyncio.Event] = set()
         self._outbox = Outbox(self._wake)
-        self._jobs = Jobs()
-        self._spool = Spool()
-        self._frame_number = FrameNumbers()
-        self._producers: list[Producer] = []
-        self._level = DEFAULT_LEVEL
-        self._pages = PageCache(self._page)
-        self._extractors = Extractors(self._recipe, self._noted)
-        self._orders: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._looks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._scans: dict[int, _Running] = {}
+        self._worker = Worker(cache, guard, self._outbox)
         self._heard = time.monotonic()
-        self._lanes = 0
+        self._lanes: dict[int, Transport] = {}
+        self._lane_number = 0
+        self._assembler = Assembler(ORDERS_LIMIT)
+        self._door: door.Door | None = None
+        self._carried: set[asyncio.Task[None]] = set()
+        self._told_backlog = 0
         self._over = asyncio.Event()
-        for orders in (self._orders, self._looks):
-            self._start(self._work(orders))
+
+    @property
+    def has_door(self) -> bool:
+        """Whether further lanes may come in."""
+        return self._door is not None
 
     async def lane(self, transport: Transport) -> None:
         """Carry one lane until it ends; returns then, whatever ended it."""
-        number, self._lanes = self._lanes, self._lanes + 1
+        number, self._lane_number = self._lane_number, self._lane_number + 1
+        self._lanes[number] = transport
+        self._outbox.lane_opened(number)
         session = Session(Role.AGENT)
         waker = asyncio.Event()
         self._wakers.add(waker)
         sender = None
         try:
-            hello = Hello(PROTOCOL, __version__, IDENTITY, tuple(agent_facts()))
-            await transport.send(session.greeting(hello))
+            facts = (*agent_facts(), ("lane", str(number)), ("lanes", str(LANES_LIMIT)))
+            await transport.send(session.greeting(Hello(PROTOCOL, __version__, IDENTITY, facts)))
             sender = asyncio.create_task(self._send(number, transport, session, waker))
+            came = 0  # bytes of pieces
             while session.state is not State.CLOSED:
                 data = await transport.receive()
                 self._heard = time.monotonic()
                 session.receive(data)
+                before = came
                 while (message := session.next_message()) is not None:
-                    self._handle(message)
+                    came += self._take(message, number)
+                if came > before:
+                    self._outbox.put_now(Credit(came, ALL), number)
                 waker.set()
         except TransportError:
             pass  # the client comes back on another lane, or not at all
@@ -152,6 +114,7 @@ class Agent:
                 await asyncio.gather(sender, return_exceptions=True)
             self._wakers.discard(waker)
             self._outbox.lane_lost(number)
+            del self._lanes[number]
             await transport.close()
 
     async def watch(self) -> None:
@@ -159,32 +122,31 @@ class Agent:
         while time.monotonic() - self._heard < self._silence and not self._over.is_set():
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._over.wait(), PROGRESS_SECONDS)
-            for number, running in self._scans.items():
-                if running.scanner is not None:
-                    now = running.scanner.progress
-                    self._outbox.put_message(Progress(number, now.names, now.read, now.path))
+            self._worker.tell_progress()
+            if self._outbox.shared:
+                self._tell_backlog()
+                self._set_wakers()  # some piece may have been on its way for too long
 
     def close(self) -> None:
         """End the threads; what they were doing is of no use to anybody any more."""
         self._over.set()
-        for running in self._scans.values():
-            if running.scanner is not None:
-                running.scanner.stop()
-        self._jobs.close()
-        self._outbox.close()
-        self._orders.put(None)
-        self._looks.put(None)
-        self._spool.close()
+        if self._door is not None:
+            self._door.close()
+        for task in self._carried:
+            task.cancel()
+        self._worker.close()
 
     async def _send(
         self, number: int, transport: Transport, session: Session, waker: asyncio.Event
     ) -> None:
-        while True:
-            if session.state is State.OPEN:
-                while (message := self._outbox.take(number)) is not None:
+        with contextlib.suppress(TransportError):  # the receiving side sees it too, or is told
+            while True:
+                waker.clear()
+                while session.state is State.OPEN:
+                    message = self._outbox.take(number)
+                    if message is None:
+                        break
                     await transport.send(session.send(message))
-            waker.clear()
-            if session.state is not State.OPEN or not self._outbox.has_work():
                 await waker.wait()
 
     def _wake(self) -> None:
@@ -195,163 +157,82 @@ class Agent:
         for waker in self._wakers:
             waker.set()
 
-    def _handle(self, message: Message) -> None:
-        if isinstance(message, Scan):
-            self._order(message)
-        elif isinstance(message, Look):
-            self._looks.put(lambda: self._look(message))
-        elif isinstance(message, Want):
-            self._want(message)
-        elif isinstance(message, Ack):
-            self._outbox.ack(message.segments)
-        elif isinstance(message, Tune):
-            self._tune(message.level)
-            self._outbox.budget = min(message.budget, BUDGET_LIMIT)
+    def _take(self, message: Message, lane: int) -> int:
+        """Handle what came over a lane; returns how many bytes of pieces it was."""
+        if isinstance(message, Piece):
+            if message.frame != MESSAGES:
+                raise PeerError("the client sent a segment")
+            whole = self._assembler.add(message)
+            if whole is not None:
+                self._handle(_order_in(whole))
+            return len(message.data)
+        if isinstance(message, Hello):
+            self._share(dict(message.facts).get("lanes", ""))
         elif isinstance(message, Beat):
-            self._outbox.put_message(message)
-        elif isinstance(message, Cancel):
-            self._jobs.drop(message.scan)
-        elif isinstance(message, Bye):
+            self._outbox.put_now(message, lane)
+        elif isinstance(message, Credit):
+            self._outbox.allow(lane, message.allowed)
+            self._outbox.arrived(lane, message.arrived)
+        else:
+            self._handle(message)
+        return 0
+
+    def _handle(self, message: Message) -> None:
+        if isinstance(message, Bye):
             self._over.set()
+        elif isinstance(message, Doubt):
+            self._doubt(message)
+        else:
+            self._worker.handle(message)
 
-    def _tune(self, level: int) -> None:
-        self._level = level
-        for producer in self._producers:
-            producer.level = level
-
-    def _start(self, work: Callable[[], None]) -> None:
-        with self._counting:
-            self._working += 1
-        threading.Thread(target=self._guarded(work), daemon=True).start()
-
-    def _ended(self) -> None:
-        """A thread is at its end; the last one, all being over, lets go of the roots."""
-        with self._counting:
-            self._working -= 1
-            if not self._working:
-                self._guard.close()
-
-    def _start_producers(self) -> None:
-        """As many as there are processors for, unless their level takes much memory."""
-        count = 1 if self._level > SHARED_LEVEL else min(PRODUCERS, os.cpu_count() or 1)
-        while len(self._producers) < count:
-            producer = Producer(
-                self._jobs, self._outbox, self._read, self._frame_number, self._level
-            )
-            self._producers.append(producer)
-            self._start(producer.run)
-
-    def _order(self, message: Scan) -> None:
-        if message.scan in self._scans:
-            raise PeerError(f"scan {message.scan} was asked for already")
-        if sum(not running.is_over for running in self._scans.values()) >= SCANS_AT_ONCE:
-            raise PeerError("too many scans are asked for at once")
-        self._scans[message.scan] = _Running()
-        self._orders.put(lambda: self._scan(message))
-
-    def _want(self, message: Want) -> None:
-        running = self._scans.get(message.scan)
-        if running is None or message.number >= len(running.pages):
-            raise PeerError(f"page {message.number} of scan {message.scan} was never sent")
-        bits = int.from_bytes(message.bitmap, "little")
-        chunks = running.chunks[message.number]
-        if bits.bit_length() > chunks:
-            raise PeerError(f"page {message.number} has {chunks} chunks, and more are wanted")
-        indexes = [i for i in range(bits.bit_length()) if message.bitmap[i >> 3] >> (i & 7) & 1]
-        self._start_producers()
-        self._jobs.put(Job(message.scan, message.number, indexes))
-
-    def _scan(self, order: Scan) -> None:
-        started = time.time_ns() // 1_000_000
-        running = self._scans[order.scan]
-        known = set(order.known)
-        try:
-            roots = [os.path.abspath(os.path.expanduser(root)) for root in order.roots]
-            scanner = Scanner(
-                roots,
-                Matcher(order.exclude, order.include),
-                self._cache,
-                self._spool,
-                guard=self._guard,
-                scope=wire.encode([order.exclude, order.include]),
-            )
-            running.scanner = scanner
-            for page in scanner:
-                number = len(running.pages)
-                running.chunks.append(page.chunks)
-                running.pages.append(page.id)
-                if page.id in known:
-                    self._outbox.put_message(Same(order.scan, number, page.id), 64)
-                else:
-                    size = len(page.encoded)
-                    self._outbox.put_message(Page(order.scan, number, page.encoded), size)
-            problems = tuple(scanner.problems)
-        except CasError as error:
-            self._outbox.put_message(Refused(order.scan, error.what, error.where, error.advice))
+    def _share(self, name: str) -> None:
+        """The client means to have several lanes, if it says by which name they ask for us."""
+        if not name or self._outbox.shared:
             return
-        finally:
-            running.scanner = None
-            running.is_over = True
-        finished = time.time_ns() // 1_000_000
-        self._outbox.put_message(
-            Scanned(order.scan, len(running.pages), problems, started, finished)
-        )
+        if not door.is_name(name):
+            raise PeerError("the client's name for its lanes makes no sense")
+        self._outbox.shared = True
+        # Without a door there is one lane, and pieces all the same.
+        with contextlib.suppress(SourceError):
+            self._door = door.Door(name, self._admit, self._over.set)
 
-    def _look(self, order: Look) -> None:
-        batch: list[bytes] = []
-        size = 0
-        for id_ in order.recipes:
-            encoded = self._recipe(id_)
-            if batch and size + len(encoded) > RECIPES_AT_ONCE:
-                self._outbox.put_message(Recipes(order.scan, tuple(batch)), size)
-                batch, size = [], 0
-            batch.append(encoded)
-            size += len(encoded)
-        self._outbox.put_message(Recipes(order.scan, tuple(batch)), size)
+    def _admit(self, read_fd: int, write_fd: int, connection: socket.socket) -> None:
+        transport = PipeTransport(read_fd, write_fd, "the client")
+        self._carry_on(self._carry(transport, connection))
 
-    def _recipe(self, id_: Digest) -> bytes:
-        found = self._noted(id_)
-        if found is None:
-            raise SourceError("a recipe is gone from the scan's cache", where=id_.hex())
-        return found
+    def _carry_on(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._carried.add(task)
+        task.add_done_callback(self._carried.discard)
 
-    def _noted(self, id_: Digest) -> bytes | None:
-        """A recipe, or a chunk of a skeleton, that the scan kept."""
-        return self._spool.get(id_) or self._cache.recipe(id_)
+    async def _carry(self, transport: Transport, connection: socket.socket) -> None:
+        with connection:
+            if len(self._lanes) < LANES_LIMIT:
+                await self.lane(transport)
+            else:
+                await transport.close()
 
-    def _read(self, job: Job) -> Iterator[Found | Lost]:
-        entries = self._pages(self._scans[job.scan].pages[job.page])
-        return read_wanted(
-            entries, self._recipe, job.indexes, guard=self._guard, extractors=self._extractors
-        )
+    def _doubt(self, message: Doubt) -> None:
+        self._outbox.doubt(message.lane)
+        if message.is_lost and message.lane in self._lanes:
+            self._carry_on(self._lanes[message.lane].close())
 
-    def _page(self, id_: Digest) -> list[Entry]:
-        encoded = self._spool.get(id_)
-        if encoded is None:
-            raise SourceError("a page is gone from the scan's spool", where=id_.hex())
-        return decode_page(encoded)
+    def _tell_backlog(self) -> None:
+        waiting = self._outbox.waiting
+        if bool(waiting) != bool(self._told_backlog) or waiting:
+            self._outbox.put_now(Backlog(waiting))
+        self._told_backlog = waiting
 
-    def _work(self, orders: queue.SimpleQueue[Callable[[], None] | None]) -> Callable[[], None]:
-        def run() -> None:
-            while (order := orders.get()) is not None:
-                order()
 
-        return run
-
-    def _guarded(self, work: Callable[[], None]) -> Callable[[], None]:
-        """`work`, whose unexpected end is told to the client instead of being lost in a thread."""
-
-        def run() -> None:
-            try:
-                work()
-            except CasError as error:
-                self._outbox.put_message(Refused(0, error.what, error.where, error.advice))
-            except Exception as error:  # noqa: BLE001 - the client must hear of it, whatever it is
-                self._outbox.put_message(Refused(0, f"the agent failed: {error!r}", "", ""))
-            finally:
-                self._ended()
-
-        return run
+def _order_in(data: bytes) -> Message:
+    """A message of the client that came in pieces."""
+    try:
+        message = decode_whole(data)
+    except FormatError as error:
+        raise PeerError(f"the client sent nonsense: {error}") from error
+    if not isinstance(message, FROM_CLIENT):
+        raise PeerError(f"the client sent {type(message).__name__}")
+    return message
 
 
 async def serve(
@@ -361,12 +242,15 @@ async def serve(
     *,
     silence: float = SILENCE_SECONDS,
 ) -> None:
-    """Serve the client at `transport` until it goes; only below `roots` when they are given."""
+    """Serve the client that begins at `transport` until it goes; only below `roots` when they are
+    given."""
     agent = Agent(cache, RootGuard(roots), silence=silence)
     lane = asyncio.create_task(agent.lane(transport))
     watch = asyncio.create_task(agent.watch())
     try:
         await asyncio.wait((lane, watch), return_when=asyncio.FIRST_COMPLETED)
+        if agent.has_door:
+            await watch
     finally:
         agent.close()
         watch.cancel()

@@ -7,9 +7,12 @@ from cas.ids import digest_of
 from cas.messages import (
     PROTOCOL,
     Ack,
+    Backlog,
     Beat,
     Bye,
     Cancel,
+    Credit,
+    Doubt,
     Hello,
     Look,
     Message,
@@ -47,4 +50,7 @@ EXAMPLES: tuple[Message, ...] = (
     Cancel(1),
     Refused(0, "no such path", "/x", "look there"),
     Bye(),
+    Credit(2**40, 2**41),
+    Doubt(3, True),
+    Backlog(2**30),
 )
