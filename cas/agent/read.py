@@ -10,10 +10,10 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from types import TracebackType
+from typing import Protocol, TypeAlias
 
 from cas.agent.extract import CHANGED, Extractors
-from cas.agent.roots import Opener, RootGuard
 from cas.archive import is_archive
 from cas.entry import Content, Entry
 from cas.errors import SourceError
@@ -47,6 +47,34 @@ class Missed:
 Result: TypeAlias = Found | Missed
 
 
+class Files(Protocol):
+    """Opens files, for one thread."""
+
+    def regular_file(self, path: bytes, /) -> tuple[int, object]:
+        """A descriptor of the regular file at the entry path `path`, which the caller closes; what
+        comes with it does not matter here. Raises OSError."""
+
+    def __enter__(self) -> Files: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None: ...
+
+
+class Reach(Protocol):
+    """Which files an agent can reach; safe to use from several threads."""
+
+    def opener(self) -> Files:
+        """What opens them."""
+
+    def close(self) -> None:
+        """No more is opened."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
     """Where a wanted chunk lies in its file."""
@@ -62,17 +90,17 @@ def read_wanted(
     recipe_of: Callable[[Digest], bytes],
     wanted: Sequence[int],
     *,
-    guard: RootGuard,
+    guard: Reach,
     extractors: Extractors,
 ) -> Iterator[Result]:
     """One result for each of `wanted`, ascending indexes into the chunk space of the page with
-    these entries, in that order. Files are opened once each, below roots that `guard` admitted;
+    these entries, in that order. Files are opened once each, below roots that `guard` admits;
     `extractors` read what lies in archives.
 
     Needs memory for `READ_SIZE` bytes and one recipe. Raises SourceError for an index that the
     page does not have, and what `recipe_of` raises.
     """
-    with Opener(guard) as opener:
+    with guard.opener() as opener:
         first = done = 0
         for entry in entries:
             content = entry.content
@@ -144,7 +172,7 @@ def _starts(recipe: Recipe, offset: int) -> list[int]:
     return starts
 
 
-def _read_file(opener: Opener, path: bytes, places: Iterator[_Place]) -> Iterator[Result]:
+def _read_file(opener: Files, path: bytes, places: Iterator[_Place]) -> Iterator[Result]:
     try:
         fd, _ = opener.regular_file(path)
     except OSError as error:
@@ -159,7 +187,7 @@ def _read_file(opener: Opener, path: bytes, places: Iterator[_Place]) -> Iterato
 
 
 def _read_archive(
-    opener: Opener,
+    opener: Files,
     path: bytes,
     content: Content,
     first: int,
@@ -180,7 +208,7 @@ def _read_archive(
         os.close(fd)
 
 
-def _read_small(opener: Opener, path: bytes, content: Content, index: int) -> Result:
+def _read_small(opener: Files, path: bytes, content: Content, index: int) -> Result:
     """The one chunk of a file that is no more: most files are."""
     try:
         fd, _ = opener.regular_file(path)

@@ -115,6 +115,10 @@ class RootGuard:
             fd = inner
         return fd
 
+    def opener(self) -> Opener:
+        """What opens files below the admitted roots, for one thread."""
+        return Opener(self)
+
     def close(self) -> None:
         """Close the allowed directories."""
         while self._allowed:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
+from typing import Protocol
 
 from cas import wire
 from cas.agent.content import ContentReader
@@ -44,6 +45,25 @@ class ScanProgress:
     files_read: int = 0
     read: int = 0
     path: bytes = b""
+
+
+class Scanning(Protocol):
+    """One scan, to be iterated over once, in one thread. That raises CasError when it cannot go
+    on, or after `stop`."""
+
+    @property
+    def progress(self) -> ScanProgress:
+        """How far it is; from any thread."""
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What was left out so far, or taken with a doubt."""
+
+    def stop(self) -> None:
+        """Make the iteration end with an error as soon as it can; from any thread."""
+
+    def __iter__(self) -> Iterator[ScannedPage]:
+        """The pages, in path order; they and the recipes they name are in the spool."""
 
 
 class Scanner:

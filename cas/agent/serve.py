@@ -12,17 +12,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 
-from cas import __version__
+from cas import __version__, wire
 from cas.agent import door
 from cas.agent.facts import agent_facts
+from cas.agent.read import Reach
 from cas.agent.roots import RootGuard
-from cas.agent.work import Worker
+from cas.agent.scan import Scanner
+from cas.agent.spool import Spool
+from cas.agent.work import ScannerOf, Worker
 from cas.chunker import IDENTITY
 from cas.errors import FormatError, PeerError, SourceError, TransportError
+from cas.ignore import Matcher
 from cas.interfaces import ScanCache
 from cas.messages import (
     FROM_CLIENT,
@@ -37,6 +42,7 @@ from cas.messages import (
     Message,
     Piece,
     Refused,
+    Scan,
     decode_whole,
     encode_message,
 )
@@ -54,16 +60,24 @@ ALL = 2**62  # bytes of pieces: the client sends as many as it likes
 
 
 class Agent:
-    """Serves one client. `guard` limits what may be read; `silence` is the heartbeat's limit."""
+    """Serves one client. `guard` limits what may be read; `silence` is the heartbeat's limit;
+    `facts` tells of the source what HELLO says, and `scanner_of` makes what scans it."""
 
     def __init__(
-        self, cache: ScanCache, guard: RootGuard, *, silence: float = SILENCE_SECONDS
+        self,
+        cache: ScanCache,
+        guard: Reach,
+        scanner_of: ScannerOf,
+        *,
+        silence: float = SILENCE_SECONDS,
+        facts: Callable[[], Sequence[tuple[str, str]]] = agent_facts,
     ) -> None:
         self._silence = silence
+        self._facts = facts
         self._loop = asyncio.get_running_loop()
         self._wakers: set[asyncio.Event] = set()
         self._outbox = Outbox(self._wake)
-        self._worker = Worker(cache, guard, self._outbox)
+        self._worker = Worker(cache, guard, self._outbox, scanner_of)
         self._heard = time.monotonic()
         self._lanes: dict[int, Transport] = {}
         self._lane_number = 0
@@ -88,7 +102,7 @@ class Agent:
         self._wakers.add(waker)
         sender = None
         try:
-            facts = (*agent_facts(), ("lane", str(number)), ("lanes", str(LANES_LIMIT)))
+            facts = (*self._facts(), ("lane", str(number)), ("lanes", str(LANES_LIMIT)))
             await transport.send(session.greeting(Hello(PROTOCOL, __version__, IDENTITY, facts)))
             sender = asyncio.create_task(self._send(number, transport, session, waker))
             came = 0  # bytes of pieces
@@ -235,6 +249,18 @@ def _order_in(data: bytes) -> Message:
     return message
 
 
+def scanner_for(cache: ScanCache, guard: RootGuard) -> ScannerOf:
+    """What scans this machine."""
+
+    def scanner_of(order: Scan, spool: Spool) -> Scanner:
+        roots = [os.path.abspath(os.path.expanduser(root)) for root in order.roots]
+        rules = Matcher(order.exclude, order.include)
+        scope = wire.encode([order.exclude, order.include])
+        return Scanner(roots, rules, cache, spool, guard=guard, scope=scope)
+
+    return scanner_of
+
+
 async def serve(
     transport: Transport,
     cache: ScanCache,
@@ -244,7 +270,8 @@ async def serve(
 ) -> None:
     """Serve the client that begins at `transport` until it goes; only below `roots` when they are
     given."""
-    agent = Agent(cache, RootGuard(roots), silence=silence)
+    guard = RootGuard(roots)
+    agent = Agent(cache, guard, scanner_for(cache, guard), silence=silence)
     lane = asyncio.create_task(agent.lane(transport))
     watch = asyncio.create_task(agent.watch())
     try:

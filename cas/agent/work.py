@@ -14,18 +14,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from cas import wire
 from cas.agent.extract import Extractors
 from cas.agent.produce import FrameNumbers, Job, Jobs, Producer
-from cas.agent.read import Found, read_wanted
+from cas.agent.read import Found, Reach, read_wanted
 from cas.agent.read import Missed as Lost
-from cas.agent.roots import RootGuard
-from cas.agent.scan import Scanner
+from cas.agent.scan import Scanning
 from cas.agent.spool import Spool
 from cas.entry import Entry
 from cas.errors import CasError, PeerError, SourceError
 from cas.ids import Digest
-from cas.ignore import Matcher
 from cas.interfaces import ScanCache
 from cas.messages import (
     Ack,
@@ -73,14 +70,20 @@ class _Running:
 
     pages: list[Digest] = field(default_factory=list)
     chunks: list[int] = field(default_factory=list)
-    scanner: Scanner | None = None
+    scanner: Scanning | None = None
     is_over: bool = False
+
+
+ScannerOf = Callable[[Scan, Spool], Scanning]  # what does the scan that is ordered
 
 
 class Worker:
     """Works for one client. `guard` limits what may be read."""
 
-    def __init__(self, cache: ScanCache, guard: RootGuard, outbox: Outbox) -> None:
+    def __init__(
+        self, cache: ScanCache, guard: Reach, outbox: Outbox, scanner_of: ScannerOf
+    ) -> None:
+        self._scanner_of = scanner_of
         self._cache = cache
         self._guard = guard
         self._outbox = outbox
@@ -185,16 +188,7 @@ class Worker:
         running = self._scans[order.scan]
         known = set(order.known)
         try:
-            roots = [os.path.abspath(os.path.expanduser(root)) for root in order.roots]
-            scanner = Scanner(
-                roots,
-                Matcher(order.exclude, order.include),
-                self._cache,
-                self._spool,
-                guard=self._guard,
-                scope=wire.encode([order.exclude, order.include]),
-            )
-            running.scanner = scanner
+            running.scanner = scanner = self._scanner_of(order, self._spool)
             for page in scanner:
                 number = len(running.pages)
                 running.chunks.append(page.chunks)
