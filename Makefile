@@ -9,12 +9,14 @@ MANIFEST := --manifest-path cas/native/Cargo.toml --locked
 # How many tests at a time, and what else to tell pytest: make test PYTEST='-k chunker'
 WORKERS ?= 2
 PYTEST ?=
+# What to tell the benchmarks on bad links.
+LINK ?=
 
 READY := .venv/.ready
 NATIVE := cas/_native.abi3.so
 RUST := cas/native/Cargo.toml cas/native/Cargo.lock $(shell find cas/native/src -name '*.rs')
 
-.PHONY: help setup packages test lint lint-python lint-rust bench demo clean
+.PHONY: help setup packages test lint lint-python lint-rust bench bench-link demo clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -23,6 +25,7 @@ help:
 	@echo 'make test    lint, then every test but those marked big'
 	@echo 'make lint    ruff, mypy --strict, cargo fmt, clippy and cargo test'
 	@echo 'make bench   the measurements that the documents quote'
+	@echo 'make bench-link  those on bad links: root, half an hour, LINK="--keep FILE NAME..."'
 	@echo 'make setup   only the set-up that each of these does first'
 	@echo 'make clean   remove what these made, .venv too'
 
@@ -62,6 +65,9 @@ lint-rust: $(READY)
 
 bench: setup
 	$(BIN)/python tests/bench/run.py
+
+bench-link: setup
+	$(BIN)/python tests/bench/link/run.py $(LINK)
 
 demo: setup
 	bash tests/demo.sh
