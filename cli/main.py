@@ -35,6 +35,7 @@ COMMANDS = (
     "cat",
     "restore",
     "bundle",
+    "redundancy",
     "verify",
     "repair",
     "serve",

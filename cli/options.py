@@ -61,6 +61,7 @@ store_option = click.option(
     help="The store.  [default: the plan's]",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+bytes_option = click.option("--bytes", "exact", is_flag=True, help="Sizes in bytes, not rounded.")
 ssh_config_option = click.option(
     "--ssh-config",
     metavar="FILE",

@@ -21,7 +21,7 @@ import base64
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TextIO
 
@@ -125,6 +125,11 @@ def size(count: float) -> str:
         return f"{value:.0f} B"
     digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
     return f"{value:.{digits}f} {_UNITS[unit]}"
+
+
+def sizes(exact: bool) -> Callable[[int], str]:
+    """How a command writes sizes: rounded, or with `--bytes` all of their digits."""
+    return number if exact else size
 
 
 def number(count: int) -> str:

@@ -1,0 +1,102 @@
+"""A count that has nothing of cas: archives by the tools that everybody has, chunks by FastCDC,
+SHA-256 by hashlib, tiers as dictionaries.
+
+    python -m tests.redundancy.independent DIR...    what each has, and what each two have both
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import fastcdc
+
+MIN, AVERAGE, MAX = 16 * 1024, 64 * 1024, 256 * 1024
+FILTERS = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+EXTRACT = ("tar", "--no-same-owner", "--delay-directory-restore", "--warning=none", "-xf")
+
+
+def chunks_of(directory: Path, *, unpack: bool) -> dict[str, int]:
+    """The distinct chunks of all regular files below `directory`, digest and length; with `unpack`
+    those of what is in archives instead of the archives'."""
+    found: dict[str, int] = {}
+    for path in _files(directory):
+        for data in _unpacked(path) if unpack else iter([path.read_bytes()]):
+            for cut in fastcdc.fastcdc(data, MIN, AVERAGE, MAX) if data else ():
+                chunk = data[cut.offset : cut.offset + cut.length]
+                found[hashlib.sha256(chunk).hexdigest()] = cut.length
+    return found
+
+
+def both(one: Mapping[str, int], other: Mapping[str, int]) -> int:
+    """Bytes of the chunks that are in both."""
+    return sum(length for digest, length in one.items() if digest in other)
+
+
+def _files(directory: Path) -> Iterator[Path]:
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            path = Path(folder, name)
+            if path.is_file() and not path.is_symlink():
+                yield path
+
+
+def _unpacked(path: Path) -> Iterator[bytes]:
+    """The plain files in a file; itself where no tool takes it apart."""
+    with path.open("rb") as file:
+        head = file.read(512)
+    with tempfile.TemporaryDirectory() as directory:
+        into = Path(directory)
+        if _extract(path, head, into):
+            for inner in _files(into):
+                yield from _unpacked(inner)
+            return
+    yield path.read_bytes()
+
+
+def _extract(path: Path, head: bytes, into: Path) -> bool:
+    """Take `path` apart as far as it goes: one that was cut off gives what is there."""
+    for magic, tool in FILTERS.items():
+        if head.startswith(magic):
+            with path.open("rb") as packed, (into / "content").open("wb") as plain:
+                subprocess.run([tool, "-dc"], stdin=packed, stdout=plain, stderr=subprocess.DEVNULL)
+            return True
+    if head[257:262] == b"ustar":
+        subprocess.run([*EXTRACT, path, "-C", into], stderr=subprocess.DEVNULL)
+    elif head.startswith(b"PK\x03\x04"):
+        subprocess.run(["unzip", "-qq", "-o", path, "-d", into], stderr=subprocess.DEVNULL)
+    elif head.startswith(b"!<arch>\n"):
+        subprocess.run(["ar", "x", path.absolute()], cwd=into, stderr=subprocess.DEVNULL)
+    elif head[:1] == b"\x78" and int.from_bytes(head[:2], "big") % 31 == 0:
+        return _inflate(path, into)  # an object of git, for which there is no such tool
+    else:
+        return False
+    return True
+
+
+def _inflate(path: Path, into: Path) -> bool:
+    try:
+        (into / "content").write_bytes(zlib.decompress(path.read_bytes()))
+    except zlib.error:
+        return False
+    return True
+
+
+def main() -> None:
+    """See above."""
+    tiers = {name: chunks_of(Path(name), unpack=True) for name in sys.argv[1:]}
+    for name, chunks in tiers.items():
+        print(f"{sum(chunks.values()):14,} {name}")
+    for one, other in itertools.combinations(tiers, 2):
+        print(f"{both(tiers[one], tiers[other]):14,} {one} {other}")
+
+
+if __name__ == "__main__":
+    main()
