@@ -28,6 +28,7 @@ from tests.real.sshd import SSHD, Server, running_sshd
 from tests.tools.badlink import SERVER, BadLink
 
 ROOT = Path(__file__).resolve().parents[2]
+RELAY_PRIORITY = -10  # a busy machine is no part of the link
 CAS = (sys.executable, str(ROOT / "cli" / "__main__.py"))
 
 
@@ -145,6 +146,7 @@ def bad_site(job: Path, *, sshd: Sequence[str] = (), **link: float | str) -> Ite
     path = f"{programs}:{os.defpath}:/usr/sbin"
     settings = f"SetEnv HOME={home} PATH={path} XDG_CACHE_HOME={home / 'cache'}"
     with BadLink(None, **link) as made:
+        os.setpriority(os.PRIO_PROCESS, made.pid, RELAY_PRIORITY)
         spawn = partial(made.popen, "server")
         with running_sshd(extra=[*sshd, settings], listen=SERVER, spawn=spawn) as server:
             yield Site(made, server, job)

@@ -13,6 +13,7 @@ class BadLink:
     client: str
     server: str
     name: str
+    pid: int
     def __init__(self, name: str | None = None, **opts: float | str | None) -> None: ...
     def __enter__(self) -> BadLink: ...
     def __exit__(
