@@ -122,7 +122,8 @@ class Climb:
         mean, old = fmean(self._tried), fmean(self._rates)
         growth = self._levels[self._at] / self._levels[self._from] - 1
         if growth < 0:
-            self._keep() if mean >= old * SAME else self._refuse(now)
+            now_there = min(old, self._rates[-1])  # it may just have become a worse link
+            self._keep() if mean >= now_there * SAME else self._refuse(now)
         elif mean >= old * (1 + SHARE * growth):
             self._keep()
             self._holds = HOLDS
