@@ -132,8 +132,8 @@ class Index(Protocol):
     def files_below(self, source: str, prefix: bytes) -> Iterator[FileRow]:
         """The newest entries at and below the directory `prefix`, in byte order of the paths."""
 
-    def chunks(self) -> Iterator[tuple[Digest, Location]]:
-        """Every chunk, in order of its id."""
+    def chunks(self, prefix: bytes = b"") -> Iterator[tuple[Digest, Location]]:
+        """Every chunk whose id begins with `prefix`, in order of the ids."""
 
     def commit(self, changes: Changes) -> None:
         """Write all of `changes` in one transaction that is durable on return."""

@@ -104,9 +104,10 @@ class LmdbIndex:
         What is committed meanwhile may be among them."""
         return files.below(self._env, source, prefix)
 
-    def chunks(self) -> Iterator[tuple[Digest, Location]]:
-        """Every chunk, in order of its id. What is committed meanwhile may be among them."""
-        return self._env.rows(chunk_table.TABLE, chunk_table.decode)
+    def chunks(self, prefix: bytes = b"") -> Iterator[tuple[Digest, Location]]:
+        """Every chunk whose id begins with `prefix`, in order of the ids. What is committed
+        meanwhile may be among them."""
+        return self._env.rows(chunk_table.TABLE, chunk_table.decode, prefix)
 
     def commit(self, changes: Changes) -> None:
         """Write all of `changes` in one transaction that is durable on return."""

@@ -45,6 +45,7 @@ class InnerEntry:
     gid: int = 0
     target: bytes = b""
     link: bytes = b""
+    is_plain: bool = True  # the chunks in the archive are the file's bytes, with no holes
 
 
 class Found:
@@ -153,7 +154,7 @@ class Look:
         """One member and what is in it; whether the archive can be read on."""
         is_level = item.codec is not None and item.codec is self._codec(item.body)
         found = Found(
-            _entry(item, prefix),
+            _entry(item, prefix, is_level),
             partial(self._data, item, is_level),
             partial(self._chunks, item, is_level),
         )
@@ -230,10 +231,11 @@ def _ignore(_: bytes) -> None:
     pass
 
 
-def _entry(item: Member, prefix: bytes) -> InnerEntry:
+def _entry(item: Member, prefix: bytes, is_level: bool) -> InnerEntry:
+    is_plain = item.runs is None and not item.opaque and (is_level or item.codec is None)
     return InnerEntry(
         prefix + item.path, item.kind, None if item.endless else item.size, item.mode,
-        item.mtime_ns, item.uid, item.gid, item.target, item.link,
+        item.mtime_ns, item.uid, item.gid, item.target, item.link, is_plain,
     )  # fmt: skip
 
 

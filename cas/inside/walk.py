@@ -53,6 +53,7 @@ class Walk:
         )
         self._chunk = b""  # the one in hand, if it was fetched
         self._is_fetching = True
+        self._number = 0  # of the chunk that the part in hand copies next
         self.level = 0
 
     def source(self, size: int | None = None, pread: Pread | None = None) -> Source:
@@ -68,6 +69,11 @@ class Walk:
             return body.peek(count)
         finally:
             self._is_fetching = True
+
+    @property
+    def copied(self) -> int:
+        """How many chunks of those that the part in hand copies are passed."""
+        return self._number
 
     @property
     def next_codec(self) -> Codec | None:
@@ -219,7 +225,7 @@ class Walk:
             self._program, self._at = recipe.program, 0
             self._skeleton = SkeletonReader(recipe, self._source)
             self._copies = recipe.ids[recipe.skeleton :], recipe.lengths[recipe.skeleton :]
-            self._number = 0  # of the chunk that is copied next
+            self._number = 0
         return self._program[self._at]
 
     def _next(self) -> Op | None:

@@ -94,10 +94,11 @@ class MemoryIndex:
             ]
         return (row for _, row in sorted(found, key=lambda item: item[0]))
 
-    def chunks(self) -> Iterator[tuple[Digest, Location]]:
-        """Every chunk, in order of its id."""
+    def chunks(self, prefix: bytes = b"") -> Iterator[tuple[Digest, Location]]:
+        """Every chunk whose id begins with `prefix`, in order of the ids."""
         with self._guard:
-            return iter(sorted(self._chunks.items(), key=lambda item: item[0]))
+            found = [item for item in self._chunks.items() if item[0].startswith(prefix)]
+        return iter(sorted(found, key=lambda item: item[0]))
 
     def commit(self, changes: Changes) -> None:
         """Write all of `changes`; there is nothing it could be durable on."""
