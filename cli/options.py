@@ -8,6 +8,7 @@ that is not named is plan.toml here or above.
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +16,13 @@ import click
 
 from cas.errors import UsageError
 
+_TIMED = re.compile(r"([^:]*@\d+-\d+-\d+[T ]\d+:\d+(?::\d+)?)(?::(.*))?", re.DOTALL)
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A tier, or what is at and below a path of it. `path` is an entry's path: without the leading
-    slash, and empty for all of the tier."""
+    """A tier (perhaps as `TIER@WHICH`, see `cli/selection.py`), or what is at and below a path of
+    it. `path` is an entry's path: without the leading slash, and empty for all of the tier."""
 
     tier: str
     path: bytes = b""
@@ -30,7 +33,10 @@ def parse_target(text: str) -> Target:
 
     Raises UsageError for an empty tier, and for a path that goes up.
     """
+    timed = _TIMED.fullmatch(text)
     tier, _, path = text.partition(":")
+    if timed:
+        tier, path = timed[1], timed[2] or ""
     if not tier:
         raise UsageError("the tier's name is missing", where=text, advice="write TIER:PATH")
     parts = [part for part in os.fsencode(path).split(b"/") if part not in (b"", b".")]

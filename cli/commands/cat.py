@@ -51,9 +51,9 @@ def _writer(store: Store, target: Target) -> Callable[[BinaryIO], None]:
     """What writes the file that `target` names."""
     from cas.rebuild.run import copy_content
     from cli.inside import find_inside
-    from cli.selection import latest
+    from cli.selection import snapshot_of
 
-    inside = find_inside(store, latest(store, target.tier), target)
+    inside = find_inside(store, snapshot_of(store, target.tier), target)
     if inside is not None:
         data = inside.data(store)
         return lambda out: out.writelines(data)
@@ -67,10 +67,10 @@ def _writer(store: Store, target: Target) -> Callable[[BinaryIO], None]:
 def _file(store: Store, target: Target) -> Entry:
     from cas.entry import INCONSISTENT, Kind
     from cli.listing import kind_name
-    from cli.selection import latest, no_such_name, place
+    from cli.selection import no_such_name, place, snapshot_of
 
     where = place(target)
-    snapshot = latest(store, target.tier)
+    snapshot = snapshot_of(store, target.tier)
     if not target.path:
         raise UsageError("a file of the tier must be named", where=target.tier, advice="TIER:PATH")
     entry = store.find(snapshot, target.path)

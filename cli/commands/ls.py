@@ -92,9 +92,9 @@ def _list_tiers(store: Store, *, as_json: bool) -> None:
 def _list_entries(store: Store, target: Target, *, long: bool, as_json: bool) -> None:
     from cli.inside import find_inside
     from cli.listing import entry_fields, long_line
-    from cli.selection import latest, no_such_name
+    from cli.selection import no_such_name, snapshot_of
 
-    snapshot = latest(store, target.tier)
+    snapshot = snapshot_of(store, target.tier)
     inside = find_inside(store, snapshot, target)
     entries = store.below(snapshot, target.path) if inside is None else inside.entries(store)
     found = False

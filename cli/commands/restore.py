@@ -97,7 +97,7 @@ class _Parts:
 
     def __init__(self, store: Store, targets: Sequence[Target], directory: Path) -> None:
         from cli.inside import find_inside, open_scratch
-        from cli.selection import latest, select
+        from cli.selection import select, snapshot_of
 
         self.source: ContentSource = store.reader
         self.entries: list[Iterable[Entry]] = []
@@ -105,7 +105,7 @@ class _Parts:
         self.size = 0
         self._scratch: Scratch | None = None
         for target in targets:
-            inside = find_inside(store, latest(store, target.tier), target)
+            inside = find_inside(store, snapshot_of(store, target.tier), target)
             if inside is None:
                 (part,) = select(store, [target])
                 self.entries.append(part.shortened())

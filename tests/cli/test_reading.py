@@ -223,3 +223,29 @@ def test_init_writes_a_plan_that_loads_and_never_replaces_one(tmp_path: Path) ->
     assert b"plan.toml: there is a file already" in again.stderr
     assert (tmp_path / "plan.toml").read_text() == "mine"
     assert place.cas("init", "no/such/plan.toml").returncode == 2
+
+
+def test_an_older_snapshot_is_named_by_number_or_time(place: Place) -> None:
+    name = place.source / "second" / "more"
+    assert 0 == place.cas("sync", "second").returncode
+    before = name.read_bytes()
+    name.write_bytes(b"changed")
+    assert 0 == place.cas("sync", "second").returncode
+    for which, expected in (
+        ("@1", before),
+        ("@-2", before),
+        ("@2", b"changed"),
+        ("", b"changed"),
+        ("@2999-01-01", b"changed"),
+        ("@2999-01-01T10:00", b"changed"),
+    ):
+        done = place.cas("cat", f"second{which}:{name}")
+        assert (0, expected) == (done.returncode, done.stdout), which
+    assert 0 == place.cas("restore", "second@1", "--to", "out").returncode
+    assert before == (place.path / "out" / name.relative_to("/")).read_bytes()
+    for which, code, said in (("@3", 1, b"2 snapshots of this tier are held"),
+                              ("@1999-01-01", 1, b"no snapshot is as old as that"),
+                              ("@soon", 2, b"write TIER@1, TIER@-2")):  # fmt: skip
+        done = place.cas("ls", f"second{which}:{name}")
+        assert (code, b"") == (done.returncode, done.stdout)
+        assert said in done.stderr
