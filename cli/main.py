@@ -37,6 +37,7 @@ COMMANDS = (
     "bundle",
     "redundancy",
     "verify",
+    "audit",
     "repair",
     "serve",
 )

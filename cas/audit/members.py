@@ -1,0 +1,186 @@
+"""Which chunks of an archive's list are which member's.
+
+The archive is walked as for a listing (`cas/inside/`): where a member begins, it is noted how many
+chunks were copied before it, and on which level of the program. Then the program is gone through,
+and each chunk that it copies belongs to the innermost member begun before it, if that is on the
+chunk's level or below, and has not had all its bytes yet. What is left of an archive that was cut
+off, or lies behind its last member, is so the archive's own.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cas.archive import ArchiveRecipe
+from cas.entry import Content, Kind
+from cas.errors import FormatError
+from cas.inside.look import SEPARATOR, InnerEntry, Look
+from cas.inside.members import LINKS_LIMIT, normal_path
+from cas.inside.skeleton import Framework, Parts
+from cas.inside.walk import Walk
+from cas.interfaces import ContentSource
+from cas.program import Begin, End
+from cas.recipe import Copy
+
+NOWHERE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A member, the chunks that were copied before it, and the level that it is on."""
+
+    entry: InnerEntry
+    path: bytes
+    copied: int
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A chunk that an archive copies, as a piece of a member: its place in that (None where it is
+    not known), or in nothing but the archive (an empty path)."""
+
+    path: bytes
+    offset: int | None
+
+
+class Members:
+    """What belongs to whom in one archive, by the number of the chunk among those copied."""
+
+    def __init__(self, marks: Sequence[Mark], recipes: Sequence[ArchiveRecipe]) -> None:
+        self.marks = marks
+        self._owners = array("l")  # by chunk: a number in `marks`, or NOWHERE
+        self._offsets = array("q")
+        self._assign(recipes)
+
+    def piece(self, number: int) -> Piece:
+        """Whose chunk `number` is."""
+        owner, offset = self._owners[number], self._offsets[number]
+        if owner == NOWHERE:
+            return Piece(b"", None)
+        mark = self.marks[owner]
+        is_known = offset != NOWHERE and mark.entry.is_plain
+        return Piece(mark.path, offset if is_known else None)
+
+    def chunks_of(self, path: bytes) -> tuple[InnerEntry, list[int]] | None:
+        """The last member at `path`, and the numbers of its chunks and of those of what is in it;
+        for a further name of another, those of that one. None if there is none."""
+        first: InnerEntry | None = None
+        for _ in range(LINKS_LIMIT):
+            number = self._last_at(path)
+            if number is None:
+                return None
+            entry = self.marks[number].entry
+            first = first or entry
+            if not entry.link:
+                return first, list(self._range(number))
+            path = normal_path(path[: path.rfind(SEPARATOR) + 1] + b"/" + entry.link)
+        return None
+
+    def _last_at(self, path: bytes) -> int | None:
+        found = (n for n, mark in enumerate(self.marks) if mark.path == path)
+        return max(found, default=None)
+
+    def _range(self, number: int) -> Iterator[int]:
+        """The chunks from a member on that are its own, or of what is in it."""
+        mark = self.marks[number]
+        for at in range(mark.copied, len(self._owners)):
+            owner = self._owners[at]
+            if owner == NOWHERE or not is_within(self.marks[owner].path, mark.path):
+                return
+            yield at
+
+    def _assign(self, recipes: Sequence[ArchiveRecipe]) -> None:
+        begun: list[_Begun] = []
+        next_mark, level = 0, 0
+        for recipe in recipes:
+            lengths = iter(recipe.lengths[recipe.skeleton :])
+            for op in recipe.program:
+                level += isinstance(op, Begin) - isinstance(op, End)
+                for _ in range(op.count if isinstance(op, Copy) else 0):
+                    next_mark = self._begin(begun, next_mark)
+                    self._take(begun, level, next(lengths))
+
+    def _begin(self, begun: list[_Begun], number: int) -> int:
+        """Take in the members that begin before the chunk that is next; which is the first not."""
+        at = len(self._owners)
+        while number < len(self.marks) and self.marks[number].copied <= at:
+            path = self.marks[number].path
+            while begun and not path.startswith(self.marks[begun[-1].number].path + SEPARATOR):
+                begun.pop()
+            begun.append(_Begun(number))
+            number += 1
+        return number
+
+    def _take(self, begun: list[_Begun], level: int, length: int) -> None:
+        """Say whose the next chunk is, `length` bytes on a level."""
+        while begun:
+            last = begun[-1]
+            mark = self.marks[last.number]
+            if mark.level <= level and mark.entry.kind is Kind.FILE and last.has_room(length, mark):
+                self._owners.append(last.number)
+                self._offsets.append(last.offset(level))
+                last.known += length
+                return
+            begun.pop()
+            if begun:  # how far it is read is not known after what was in it
+                begun[-1].is_known = False
+        self._owners.append(NOWHERE)
+        self._offsets.append(NOWHERE)
+
+
+@dataclass(slots=True)
+class _Begun:
+    """A member that has begun, by its number, and how much of it was had. Its bytes are those of
+    the level on which the first of them are."""
+
+    number: int
+    known: int = 0
+    is_known: bool = True
+    level: int = NOWHERE
+
+    def has_room(self, length: int, mark: Mark) -> bool:
+        """Whether so many more bytes can be its own."""
+        size = mark.entry.size
+        is_sized = size is not None and self.is_known and mark.entry.is_plain
+        return not is_sized or self.known + length <= (size or 0)
+
+    def offset(self, level: int) -> int:
+        """Where in it the chunk is that is next, on a level."""
+        if self.level == NOWHERE:
+            self.level = level
+        self.is_known = self.is_known and level == self.level
+        return self.known if self.is_known else NOWHERE
+
+
+def members_of(content: Content, source: ContentSource, name: bytes = b"") -> Members:
+    """The members of an archive that was looked into; `name` is its own. Costs a listing: headers
+    are read, content is not. Raises NotHeldError, DamageError, FormatError."""
+    parts = Parts(content, source)
+    passed = 0  # chunks copied by the parts before that in hand
+    taken: list[ArchiveRecipe] = []
+
+    def taking() -> Iterator[ArchiveRecipe]:
+        nonlocal passed
+        for recipe in parts:
+            taken.append(recipe)
+            yield recipe
+            passed += len(recipe.ids) - recipe.skeleton
+
+    walk = Walk(taking(), source)
+    pread = Framework(parts, source).read
+    marks = []
+    try:
+        for found in Look(walk).archive(walk.source(content.size, pread), b"", name, 0):
+            path = normal_path(found.entry.path)
+            marks.append(Mark(found.entry, path, passed + walk.copied, walk.level))
+    except FormatError:
+        pass  # what was found before holds
+    return Members(marks, list(parts) if len(taken) < len(content.parts) else taken)
+
+
+def is_within(path: bytes, outer: bytes) -> bool:
+    """Whether `path` is `outer`, or in the archive that is `outer`."""
+    return path == outer or path.startswith(outer + SEPARATOR)

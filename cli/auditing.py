@@ -1,0 +1,140 @@
+"""How an audit is shown to people: extents by file, and sums by origin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from cas.audit.sums import Key, Sum
+from cli import output
+from cli.summary import print_table
+from cli.table import Column
+
+if TYPE_CHECKING:
+    from cas.audit.elsewhere import Places
+    from cas.audit.filemap import Extent
+    from cas.audit.lines import Line
+    from cas.audit.pages import Place
+    from cas.audit.trace import Trace
+    from cli.auditrows import Row
+
+DIGITS = 12  # of a chunk's id
+RUN_DIGITS = 8
+PLACES_SHOWN = 20
+ORIGINS = (
+    Column("first had from", right=False),
+    Column("source", right=False, expendable=2),
+    Column("run", right=False, expendable=1),
+    Column("chunks", expendable=3),
+    Column("bytes"),
+    Column("wire"),
+)
+
+
+class Extents:
+    """Writes extents, below a line for each file and each member of an archive."""
+
+    def __init__(self) -> None:
+        self._last: tuple[str, bytes, bytes] | None = None
+
+    def write(self, row: Row) -> None:
+        """One extent, and where else its chunk is."""
+        line = row.line
+        inner = line.extent.inner if line.extent else b""
+        if (line.tier, line.path, inner) != self._last and (line.tier or line.path):
+            output.result(f"{line.tier}:{_file(line.path, inner)}")
+        self._last = line.tier, line.path, inner
+        output.result(f"  {_offset(line):>14} {extent_text(line)}")
+        for text in places_text(row.places, line):
+            output.result(f"{'':>16} {text}")
+
+
+def extent_text(line: Line) -> str:
+    """Length, chunk, its cost, and where it was first had from."""
+    head = f"{line.length:>9,} {line.chunk.hex()[:DIGITS]}"
+    if line.trace is None:
+        return f"{head} {'':>9} not here"
+    run = line.trace.origin.run.hex()[:RUN_DIGITS]
+    return f"{head} {line.trace.wire:>9,} {run} {origin_text(line.trace)}"
+
+
+def origin_text(trace: Trace) -> str:
+    """Where a chunk was first had from, in one name."""
+    at = place_text(trace.place) if trace.place else " a place that is not known any more"
+    return f"{output.printable(trace.origin.tier)}:{at}"
+
+
+def place_text(place: Place) -> str:
+    """A file, and the place in it."""
+    extent = place.extent
+    offset = extent.inner_offset if extent.inner else extent.offset
+    at = " skeleton" if extent.skeleton else "" if offset is None else f" +{offset:,}"
+    return _file(place.path, extent.inner) + at
+
+
+def places_text(places: Places | None, line: Line) -> list[str]:
+    """Where else a chunk is, but for the line's own place."""
+    if places is None:
+        return []
+    others = [
+        f"also {output.printable(tier)}:{place_text(place)}"
+        for tier, place in places.first
+        if not (tier == line.tier and place.path == line.path and place.extent == line.extent)
+    ]
+    more = places.count - len(places.first) + max(len(others) - PLACES_SHOWN, 0)
+    shown = others[:PLACES_SHOWN]
+    return [*shown, f"and {output.plural(more, 'more place')}"] if more else shown
+
+
+def print_chunk(row: Row) -> None:
+    """All about one chunk."""
+    trace = row.line.trace
+    assert trace is not None  # it was found in the index
+    origin = trace.origin
+    host = f", which calls itself {output.printable(trace.host)}" if trace.host else ""
+    way = "adopted" if trace.adopted else f"fetched over lane {origin.lane}"
+    if trace.meta:
+        way = "a page or recipe, not content"
+    facts = [
+        ("chunk", trace.chunk.hex()),
+        ("length", f"{trace.length:,}"),
+        ("first had from", origin_text(trace) if not trace.meta else output.printable(origin.tier)),
+        ("source", f"{output.printable(origin.source)}{host}"),
+        ("when", f"{output.moment(origin.time_ms)}, run {origin.run.hex()}"),
+        ("how", f"{way}, {trace.wire:,} bytes on the wire"),
+    ]
+    for name, text in facts:
+        output.result(f"{name:<16}{text}")
+    for text in places_text(row.places, row.line):
+        output.result(f"{'':16}{text}")
+
+
+def print_sums(sums: Iterable[tuple[Key, Sum]], total: Sum, *, extra: list[list[str]]) -> None:
+    """A table of what came from where, in the order given, and of `extra` rows."""
+    rows = [
+        [output.printable(key.tier), output.printable(key.source), key.run.hex()[:RUN_DIGITS],
+         *_numbers(part)]
+        for key, part in sums
+    ]  # fmt: skip
+    print_table(ORIGINS, [*rows, ["together", "", "", *_numbers(total)], *extra])
+
+
+def extra_row(name: str, part: Sum) -> list[str]:
+    """A row for what is no content from an origin."""
+    return [name, "", "", *_numbers(part)]
+
+
+def _numbers(part: Sum) -> list[str]:
+    return [output.number(part.chunks), output.size(part.size), output.size(part.wire)]
+
+
+def _file(path: bytes, inner: bytes) -> str:
+    return output.show_path(path) + ("!/" + output.show(inner) if inner else "")
+
+
+def _offset(line: Line) -> str:
+    extent: Extent | None = line.extent
+    if extent is None:
+        return ""
+    offset = extent.inner_offset if extent.inner else extent.offset
+    return "skeleton" if extent.skeleton else "-" if offset is None else f"{offset:,}"

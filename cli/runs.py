@@ -1,0 +1,73 @@
+"""The records that runs left in the store, `runs/<run id>.json` (`cli/run.py` writes them).
+
+They are for people and reports; what is in them is shown, and nothing is done because of it. A run
+that was killed has left no record, but perhaps a snapshot, and segments that name it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cas.errors import CasError
+from cas.pack import ID_SIZE
+from cas.store.store import Store
+
+RECORD_LIMIT = 16 * 2**20  # bytes
+SUFFIX = ".json"
+
+Record = Mapping[str, Any]
+
+
+def recorded(store: Store) -> dict[bytes, Path]:
+    """The runs that have a record, and where that is."""
+    found = {}
+    try:
+        names = sorted(os.listdir(store.layout.runs))
+    except FileNotFoundError:
+        return {}
+    for name in names:
+        run = _run_id(name.removesuffix(SUFFIX))
+        if run is not None and name.endswith(SUFFIX):
+            found[run] = store.layout.runs / name
+    return found
+
+
+def snapshots_of_runs(store: Store) -> dict[bytes, list[tuple[str, int]]]:
+    """The snapshots that each run made: tier, and when it was finished. One that cannot be read is
+    left out."""
+    found: dict[bytes, list[tuple[str, int]]] = {}
+    for row in store.snapshots():
+        try:
+            run = store.snapshot(row.id).run
+        except CasError:
+            continue
+        found.setdefault(run, []).append((row.tier, row.finished_ms))
+    return found
+
+
+def known(store: Store, digits: str = "") -> list[bytes]:
+    """The ids of runs that begin with these hex digits, by their records and snapshots."""
+    runs = {*recorded(store), *snapshots_of_runs(store)}
+    return sorted(run for run in runs if run.hex().startswith(digits))
+
+
+def read(path: Path) -> Record:
+    """What a record says; nothing if it cannot be read as one."""
+    try:
+        with path.open("rb") as file:
+            fields = json.loads(file.read(RECORD_LIMIT))
+    except (OSError, ValueError):
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def _run_id(text: str) -> bytes | None:
+    try:
+        run = bytes.fromhex(text)
+    except ValueError:
+        return None
+    return run if len(run) == ID_SIZE and run.hex() == text else None
