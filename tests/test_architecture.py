@@ -35,9 +35,9 @@ VALUE_MODULES = {
 }
 
 # Each third-party package, and the one file (or folder, ending in /) that may import it; two
-# where two formats are made with it.
+# where two formats are made with it, or two protocols spoken.
 HOMES = {
-    "asyncssh": "cas/transport/ssh.py",
+    "asyncssh": "cas/transport/ssh.py cas/transport/sftp.py",
     "click": "cli/",
     "fastcdc": "cas/chunker.py",
     "lmdb": "indexes/env.py",

@@ -1,4 +1,4 @@
-"""SSH, by asyncssh: the only module that knows it.
+"""SSH, by asyncssh: the module that makes connections with it (`sftp` uses those it is given).
 
 `SshDialer.connect` reads the user's ssh config, goes through the jump hosts it names, logs in and
 starts one command, whose standard input and output are the connection: binary, without a
@@ -23,10 +23,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import asyncssh
 
@@ -40,6 +40,7 @@ from cas.transport.host import Host, read_host
 from cas.transport.keys import Key, keys_to_offer, locked_keys
 from cas.transport.known_hosts import Line, known_hosts_lines
 from cas.transport.options import connection_options
+from cas.transport.sftp import SftpSession, open_session
 from cas.transport.wire import Wire
 
 RETRIES = 3  # when a server closes the connection before the login: it had too many (MaxStartups)
@@ -49,6 +50,7 @@ JUMP_LIMIT = 8
 _KeyPair = asyncssh.SSHKeyPair
 _Key = Key[asyncssh.SSHKeyPair]
 _Connection = asyncssh.SSHClientConnection
+_Started = TypeVar("_Started")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,8 @@ class SshTimeouts:
 
 
 class SshDialer:
-    """Starts `command` on `host` anew for every connection, each a login of its own.
+    """Starts `command` on `host` anew for every connection, each a login of its own; without one
+    there is `connect_sftp` only.
 
     `host` is `[user@]host[:port]`, the host anything that the ssh config knows. `config_paths` are
     read instead of the user's and the system's config, as with `ssh -F`. A server that is busy is
@@ -73,7 +76,7 @@ class SshDialer:
     def __init__(
         self,
         host: str,
-        command: Sequence[str],
+        command: Sequence[str] | None,
         *,
         config_paths: Sequence[str | Path] | None = None,
         timeouts: SshTimeouts | None = None,
@@ -81,22 +84,32 @@ class SshDialer:
     ) -> None:
         self.name = name or f"{host} (ssh)"
         self._address = parse_address(host)
-        self._command = remote_command(command)
+        self._command = "" if command is None else remote_command(command)
         self._files = None if config_paths is None else [str(path) for path in config_paths]
         self._timeouts = timeouts or SshTimeouts()
 
     async def connect(self) -> Transport:
         """See `Dialer.connect`."""
+        return await self._anew(self._start)
+
+    async def connect_sftp(self) -> SftpSession:
+        """A new connection on which SFTP is spoken. Raises as `connect` does."""
+        return await self._anew(self._start_sftp)
+
+    async def _anew(self, start: Callable[[_Route, _Connection], Awaitable[_Started]]) -> _Started:
         route = _Route(self.name, self._files, self._timeouts)
         try:
             for _ in range(RETRIES):
                 with contextlib.suppress(advice.ClosedEarly):
-                    return await self._start(route, await route.open(self._address))
+                    return await start(route, await route.open(self._address))
                 await asyncio.sleep(random.uniform(*RETRY_SECONDS))
-            return await self._start(route, await route.open(self._address))
+            return await start(route, await route.open(self._address))
         except BaseException:
             await route.close()
             raise
+
+    async def _start_sftp(self, route: _Route, connection: _Connection) -> SftpSession:
+        return await open_session(route, connection, self.name, self._timeouts.start)
 
     async def _start(self, route: _Route, connection: _Connection) -> Transport:
         channel = Channel(route, self.name)

@@ -1,0 +1,299 @@
+"""An SFTP session on an SSH connection: what a server without an agent can be asked for.
+
+The second module that knows asyncssh, since its SFTP client has errors and values of its own; the
+connections are made by `ssh.SshDialer`. Protocol version 3, as OpenSSH speaks it: times are whole
+seconds, device numbers and inode numbers are not told.
+
+Names and paths are bytes. Nothing the server says is taken for granted: lengths are limited, and
+what makes no sense ends the session. Every method raises OSError for what the server refuses (with
+ENOENT and EACCES where it says so), and TransportError when the session is lost. None has a time
+limit but `run`: whoever uses a session watches its `bytes_in` and closes it when it is silent,
+which wakes whoever waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import stat
+from collections import OrderedDict
+from collections.abc import Awaitable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+import asyncssh
+
+from cas.errors import TransportError
+from cas.transport.base import printable
+from cas.transport.channel import Route
+from cas.transport.longname import read_longname
+
+PIECE = 64 * 1024  # the most that one `read` is asked for: one request, one answer
+NAMES_LIMIT = 2**20  # in one directory
+TARGET_LIMIT = 65536
+FILES_OPEN = 16  # that `read` keeps
+CLOSING_SECONDS = 10.0
+
+_Reader = asyncssh.SFTPClientFile
+_File = tuple[bytes, "Attributes", bool]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What a server says of a name: `mode` with the type bits (0 if it does not say), `mtime` in
+    seconds. Names of owners and `links` only where a directory's listing showed them."""
+
+    mode: int
+    size: int
+    uid: int
+    gid: int
+    mtime: int
+    user: bytes = b""
+    group: bytes = b""
+    links: int = 1
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a regular file."""
+        return stat.S_ISREG(self.mode)
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether it is a directory."""
+        return stat.S_ISDIR(self.mode)
+
+    def is_as(self, other: Attributes) -> bool:
+        """Whether a file that looked like the other may have the same content still."""
+        mine = (stat.S_IFMT(self.mode), self.size, self.mtime)
+        return mine == (stat.S_IFMT(other.mode), other.size, other.mtime)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A name in a directory, as the server gave it, and what it is."""
+
+    name: bytes
+    attributes: Attributes
+
+
+class Changed(OSError):
+    """A file is not what it was when it was looked at."""
+
+
+class SftpSession:
+    """An open session; any number of tasks may use it at a time."""
+
+    def __init__(
+        self, route: Route, connection: asyncssh.SSHClientConnection, client: asyncssh.SFTPClient
+    ) -> None:
+        self._route = route
+        self._connection = connection
+        self._client = client
+        self._files: OrderedDict[_File, asyncio.Future[_Reader]] = OrderedDict()
+        key = connection.get_server_host_key()
+        self.host_key = b"" if key is None else key.public_data
+
+    @property
+    def bytes_in(self) -> int:
+        """See `Transport.bytes_in`."""
+        return self._route.bytes_in
+
+    @property
+    def bytes_out(self) -> int:
+        """See `Transport.bytes_out`."""
+        return self._route.bytes_out
+
+    async def real(self, path: bytes) -> bytes:
+        """`path` without symbolic links and dots; `.` is where the session begins."""
+        found = await _asked(self._client.realpath(path))
+        if not found.startswith(b"/") or b"\0" in found:
+            raise TransportError("the server gives a path that is none")
+        return found
+
+    async def look(self, path: bytes, *, follow: bool = False) -> Attributes:
+        """What `path` is; what it points to with `follow`."""
+        asking = self._client.stat(path) if follow else self._client.lstat(path)
+        return _attributes(await _asked(asking))
+
+    async def target(self, path: bytes) -> bytes:
+        """Where a symbolic link points to."""
+        found = await _asked(self._client.readlink(path))
+        if len(found) > TARGET_LIMIT:
+            raise OSError(errno.ENAMETOOLONG, "a symbolic link whose target is too long")
+        return found
+
+    async def list(self, path: bytes) -> list[Listed]:
+        """What is in the directory `path`, `.` and `..` left out, in no order."""
+        with _explained():
+            found: list[Listed] = []
+            async for entry in self._client.scandir(path):
+                if entry.filename not in (b".", b".."):
+                    found.append(_listed(entry))
+                if len(found) > NAMES_LIMIT:
+                    raise OSError(errno.EFBIG, f"more than {NAMES_LIMIT} names")
+        return found
+
+    async def read(
+        self, path: bytes, seen: Attributes, offset: int, size: int, *, strict: bool
+    ) -> bytes:
+        """Up to `size` (at most PIECE) bytes of a file, fewer at its end only. It stays open for
+        the next `read` of it. With `strict`, raises Changed unless it is as it was `seen` when it
+        is opened."""
+        file = await asyncio.shield(self._opened(path, seen, strict))
+        return await self._some(file, offset, size)
+
+    async def read_small(self, path: bytes, size: int) -> tuple[bytes, Attributes]:
+        """Up to `size` (at most PIECE) bytes of a file, and what it is after they were read."""
+        file = await self._open(path)
+        try:
+            return await self._some(file, 0, size), _attributes(await _asked(file.stat()))
+        finally:
+            self._closing(file)
+
+    async def run(self, command: str, data: bytes, limit: int, seconds: float) -> bytes:
+        """What a command at the far end writes to standard output, of which `limit` bytes are
+        read; `data` is its standard input. Raises OSError also where commands are not allowed."""
+        try:
+            return await asyncio.wait_for(self._run(command, data, limit), seconds)
+        except asyncio.TimeoutError:
+            raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT)) from None
+        except asyncssh.ChannelOpenError as error:
+            raise OSError(errno.EACCES, printable(str(error))) from error
+
+    async def close(self) -> None:
+        """End the session; never hangs, raises nothing."""
+        for opening in self._files.values():
+            opening.cancel()
+        self._files.clear()
+        await self._route.close()
+
+    async def _run(self, command: str, data: bytes, limit: int) -> bytes:
+        with _explained():
+            process = await self._connection.create_process(
+                command, encoding=None, stderr=asyncssh.DEVNULL, request_pty=False
+            )
+            try:
+                process.stdin.write(data)
+                process.stdin.write_eof()
+                said = bytearray()
+                while len(said) < limit and (more := await process.stdout.read(PIECE)):
+                    said += more
+            finally:
+                process.close()
+        return bytes(said[:limit])
+
+    async def _open(self, path: bytes) -> _Reader:
+        opening = self._client.open(path, "rb", encoding=None, block_size=PIECE)
+        return await _asked(opening)
+
+    def _opened(self, path: bytes, seen: Attributes, strict: bool) -> asyncio.Future[_Reader]:
+        """The file, open for `read`; if it is not yet, on the way."""
+        key = (path, seen, strict)
+        opening = self._files.get(key)
+        if opening is None:
+            opening = self._files[key] = asyncio.ensure_future(self._open_as(*key))
+            opening.add_done_callback(lambda done: self._forget_failed(key, done))
+            if len(self._files) > FILES_OPEN:
+                _, oldest = self._files.popitem(last=False)
+                oldest.add_done_callback(self._close_opened)
+        self._files.move_to_end(key)
+        return opening
+
+    async def _open_as(self, path: bytes, seen: Attributes, strict: bool) -> _Reader:
+        file = await self._open(path)
+        if strict and not _attributes(await _asked(file.stat())).is_as(seen):
+            self._closing(file)
+            raise Changed(errno.ESTALE, "changed while it was read")
+        return file
+
+    def _forget_failed(self, key: _File, done: asyncio.Future[_Reader]) -> None:
+        if (done.cancelled() or done.exception()) and self._files.get(key) is done:
+            del self._files[key]
+
+    def _close_opened(self, done: asyncio.Future[_Reader]) -> None:
+        """Close a file that is not kept any more. A `read` of it that is under way was asked for
+        before: servers answer in order."""
+        if not done.cancelled() and done.exception() is None:
+            self._closing(done.result())
+
+    def _closing(self, file: _Reader) -> None:
+        asyncio.ensure_future(_closed(file)).add_done_callback(_ignored)
+
+    async def _some(self, file: _Reader, offset: int, size: int) -> bytes:
+        data = await _asked(file.read(size, offset))
+        if len(data) > size:
+            raise TransportError("the server sends more than it was asked for")
+        return cast(bytes, data)
+
+
+async def open_session(
+    route: Route, connection: asyncssh.SSHClientConnection, name: str, seconds: float
+) -> SftpSession:
+    """Start SFTP on a connection. Raises TransportError when the server does not offer it."""
+    starting = connection.start_sftp_client(path_encoding=None)
+    try:
+        client = await asyncio.wait_for(starting, seconds)
+    except asyncio.TimeoutError:
+        what = f"SFTP was not started within {seconds:.0f} s"
+        raise TransportError(what, where=name) from None
+    except (asyncssh.Error, OSError, ValueError) as error:
+        what = f"the host does not offer SFTP: {printable(str(error))}"
+        raise TransportError(what, where=name) from error
+    return SftpSession(route, connection, client)
+
+
+async def _closed(file: _Reader) -> None:
+    with contextlib.suppress(asyncssh.Error, OSError, asyncio.TimeoutError):
+        await asyncio.wait_for(file.close(), CLOSING_SECONDS)
+
+
+def _ignored(done: asyncio.Future[None]) -> None:
+    if not done.cancelled():
+        done.exception()
+
+
+async def _asked(answer: Awaitable[T]) -> T:
+    with _explained():
+        return await answer
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    """Turns what asyncssh raises into what this module promises."""
+    try:
+        yield
+    except (asyncssh.SFTPNoSuchFile, asyncssh.SFTPNoSuchPath) as error:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)) from error
+    except asyncssh.SFTPPermissionDenied as error:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from error
+    except (asyncssh.SFTPNoConnection, asyncssh.SFTPConnectionLost) as error:
+        raise TransportError("the connection was lost") from error
+    except asyncssh.SFTPBadMessage as error:
+        raise TransportError(f"not SFTP: {printable(error.reason)}") from error
+    except asyncssh.SFTPError as error:
+        raise OSError(errno.EIO, printable(error.reason)[:200]) from error
+    except asyncssh.ChannelOpenError:
+        raise
+    except (asyncssh.Error, ConnectionError, EOFError) as error:
+        raise TransportError(f"the connection was lost: {printable(str(error))}") from error
+    except (ValueError, IndexError) as error:  # a packet that cannot be taken apart
+        raise TransportError(f"not SFTP: {printable(str(error))}") from error
+
+
+def _attributes(told: asyncssh.SFTPAttrs, line: bytes = b"") -> Attributes:
+    mode, size = told.permissions or 0, told.size
+    if size is None:
+        mode, size = 0, 0
+    uid, gid = told.uid or 0, told.gid or 0
+    more = read_longname(line, uid, gid, size)
+    return Attributes(mode, size, uid, gid, told.mtime or 0, more.user, more.group, more.links)
+
+
+def _listed(entry: asyncssh.SFTPName) -> Listed:
+    name, line = entry.filename, entry.longname
+    if not isinstance(name, bytes):
+        raise TransportError("the server gives a name that is none")
+    return Listed(name, _attributes(entry.attrs, line if isinstance(line, bytes) else b""))
