@@ -14,7 +14,8 @@ class Source:
     """A host that tiers are read from; without `host`, this machine.
 
     `agent` is the command line that starts the agent there, None for the usual one. `lanes` and
-    `level` (of zstd) are None when cas is to choose. `ssh_config` is a path here, absolute.
+    `level` (of zstd) are None when cas is to choose. `ssh_config` is a path here, absolute. `via`
+    is "sftp" for a host without an agent.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Source:
     lanes: int | None = None
     level: int | None = None
     ssh_config: str | None = None
+    via: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

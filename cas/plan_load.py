@@ -21,6 +21,7 @@ from cas.toml_lines import parse_toml
 PLAN_NAME = "plan.toml"
 MAX_PLAN_SIZE = 1024 * 1024
 MAX_LANES = 64
+WAYS = ("sftp",)
 MAX_LEVEL = 22  # zstd's highest
 
 # Every key there is, with a line that would be right.
@@ -33,6 +34,7 @@ PLAN_KEYS = {
 SOURCE_KEYS = {
     "host": 'host = "npu"',
     "agent": 'agent = "podman unshare cas serve"',
+    "via": 'via = "sftp"',
     "lanes": "lanes = 8",
     "level": "level = 19",
     "ssh_config": 'ssh_config = "~/.ssh/config"',
@@ -140,10 +142,22 @@ def _source(problems: Problems, name: str, values: object, directory: str) -> So
         name=name,
         host=host,
         agent=table.string("agent"),
+        via=_via(table, host),
         lanes=table.number("lanes", MAX_LANES),
         level=table.number("level", MAX_LEVEL),
         ssh_config=_local_path(table, "ssh_config", directory),
     )
+
+
+def _via(table: Table, host: str | None) -> str | None:
+    via = table.string("via")
+    if via is not None and via not in WAYS:
+        table.fault("via", f"no way is called {via!r}", f"write {SOURCE_KEYS['via']}")
+    elif via is not None and host is None and "host" not in table.values:
+        table.fault("via", "a source without host is this machine", "add host, or leave it")
+    if via is not None and "agent" in table.values:
+        table.fault("agent", f"there is no agent over there via {via}", "leave one of them out")
+    return via
 
 
 def _sets(top: Table, tiers: list[str]) -> dict[str, tuple[str, ...]]:

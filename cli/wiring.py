@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,11 +160,13 @@ def dialer_for(source: Source, wishes: Wishes) -> Dialer:
     from cas.transport.ssh import SshDialer
 
     config = wishes.ssh_config or source.ssh_config
-    return SshDialer(
-        source.host,
-        _words(source) or REMOTE_AGENT,
-        config_paths=None if config is None else [config],
-    )
+    paths = None if config is None else [config]
+    if source.via == "sftp":
+        from cas.sftp.source import SftpDialer
+
+        ssh = SshDialer(source.host, None, config_paths=paths)
+        return SftpDialer(ssh, source.host, source.name, lanes=source.lanes)
+    return SshDialer(source.host, _words(source) or REMOTE_AGENT, config_paths=paths)
 
 
 def level_for(source: Source) -> int:
@@ -181,6 +183,17 @@ def dialers_for(plan: Plan, tiers: tuple[Tier, ...], wishes: Wishes) -> dict[str
     """A dialer for each source that `tiers` need."""
     names = dict.fromkeys(tier.source for tier in tiers)
     return {name: dialer_for(plan.sources[name], wishes) for name in names}
+
+
+def show_store(dialers: Iterable[Dialer], store: Store) -> None:
+    """Tell those who must know it where what comes is kept."""
+    from cas.sftp.source import SftpDialer
+    from cas.transport.early import EarlyDialer
+
+    for dialer in dialers:
+        far = dialer.dialer if isinstance(dialer, EarlyDialer) else dialer
+        if isinstance(far, SftpDialer):
+            far.store = store
 
 
 def _words(source: Source) -> list[str]:

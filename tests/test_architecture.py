@@ -72,7 +72,15 @@ PURE_MODULES = {
 }
 IMPURE = {"asyncio", "os", "socket", "threading", "time"}
 
-ASYNC_HOMES = ("cas/agent/serve.py", "cas/pull/", "cas/transport/", "cli/")
+ASYNC_HOMES = (
+    "cas/agent/serve.py",
+    "cas/pull/",
+    "cas/sftp/fetch.py",
+    "cas/sftp/pool.py",
+    "cas/sftp/source.py",
+    "cas/transport/",
+    "cli/",
+)
 VAGUE_NAMES = {"common", "constants", "helpers", "misc", "util", "utils"}
 WORKPLACE = "../" + "shared"
 NOT_SOURCE = {

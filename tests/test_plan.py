@@ -129,8 +129,9 @@ def test_the_example_loads_and_shows_every_key(tmp_path: Path) -> None:
 
 
 def test_the_keys_that_the_example_comments_out_are_right_too(tmp_path: Path) -> None:
-    told = re.sub(r"^# (?=\w+ = )", "", example_plan(), flags=re.MULTILINE)
-    assert 19 == load_plan(write(tmp_path, told)).sources["npu"].level
+    told = re.sub(r"^# (?=\w+ = |\[)", "", example_plan(), flags=re.MULTILINE)
+    sources = load_plan(write(tmp_path, told)).sources
+    assert (19, "sftp") == (sources["npu"].level, sources["box"].via)
 
 
 def test_the_manual_has_every_key_and_its_plans_load(tmp_path: Path) -> None:
@@ -171,6 +172,8 @@ WRONG = [
     ('"someone@npu"', '["npu"]', "5: source.npu.host: must be a string, not a list"),
     ("host =", "hots =", "5: source.npu.hots: unknown key (did you mean 'host'?)"),
     ('host = "someone@npu"', "", "9: source.npu.ssh_config: a source without host"),
+    ("lanes = 8", 'via = "ftp"', "7: source.npu.via: no way is called 'ftp' (write via = "),
+    ("lanes = 8", 'via = "sftp"', "6: source.npu.agent: there is no agent over there via sftp"),
     ("lanes = 8", "lanes = 0", "7: source.npu.lanes: must be a number from 1 to 64"),
     ("lanes = 8", "lanes = true", '7: source.npu.lanes: must be a number from 1 to 64, or "auto"'),
     ("level = 19", "level = 23", "8: source.npu.level: must be a number from 1 to 22"),

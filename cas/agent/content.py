@@ -67,11 +67,8 @@ class ContentReader:
         count: Callable[[int, int], None],
     ) -> None:
         self._opener = opener
-        self._keep = keep
         self._count = count
-        self._pool = ThreadPoolExecutor(1, "digest")
-        self._spans = ThreadPoolExecutor(SPANS_AT_ONCE, "spans")
-        self._splitters = CodecSplitters(self._spans)
+        self._maker = ContentMaker(keep, count)
 
     def read(self, path: bytes) -> FileState:
         """The state of the file `path`. Raises OSError when it is not there or cannot be read."""
@@ -88,7 +85,8 @@ class ContentReader:
         fd, before = self._opener.regular_file(path)
         try:
             self._count(1, 0)
-            content, flags = self._content(fd, before)
+            is_sparse = before.st_blocks * 512 < before.st_size
+            content, flags = self._maker.content(fd, before.st_size, may_have_holes=is_sparse)
             xattrs, doubt = _xattrs(fd)
             after = look_at_open(fd)
         finally:
@@ -97,10 +95,28 @@ class ContentReader:
             flags, doubt = flags | INCONSISTENT, "changed each time it was read"
         return FileState(after, content, xattrs, flags, doubt)
 
-    def _content(self, fd: int, status: Status) -> tuple[Content, int]:
-        size = status.st_size
+    def close(self) -> None:
+        """End the threads."""
+        self._maker.close()
+
+
+class ContentMaker:
+    """Makes the contents of open files; `keep` and `count` as for `ContentReader`. Holds threads,
+    and is used by one at a time."""
+
+    def __init__(
+        self, keep: Callable[[Digest, bytes], None], count: Callable[[int, int], None]
+    ) -> None:
+        self._keep = keep
+        self._count = count
+        self._pool = ThreadPoolExecutor(1, "digest")
+        self._spans = ThreadPoolExecutor(SPANS_AT_ONCE, "spans")
+        self._splitters = CodecSplitters(self._spans)
+
+    def content(self, fd: int, size: int, *, may_have_holes: bool) -> tuple[Content, int]:
+        """The content of an open file of `size` bytes, and the flags of its entry."""
         if size > MIN_SIZE:
-            return self._large(fd, status)
+            return self._large(fd, size, may_have_holes=may_have_holes)
         data = os.read(fd, size) if size else _unsized(fd)
         self._count(0, len(data))
         if len(data) >= LEAST_FILE and detect(data[:HEAD]) is not None:
@@ -114,10 +130,8 @@ class ContentReader:
         assembler.end_run()
         return assembler.finish(), 0
 
-    def _large(self, fd: int, status: Status) -> tuple[Content, int]:
-        size = status.st_size
-        is_sparse = status.st_blocks * 512 < size
-        holes = sum(length for _, length, hole in runs(fd, size) if hole) if is_sparse else 0
+    def _large(self, fd: int, size: int, *, may_have_holes: bool) -> tuple[Content, int]:
+        holes = sum(length for _, length, hole in runs(fd, size) if hole) if may_have_holes else 0
         if not holes:
             count = partial(self._count, 0)
             content = unpack_file(fd, size, self._around(count))

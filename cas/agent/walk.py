@@ -27,7 +27,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import chain, islice
-from typing import Protocol, TypeAlias, cast
+from typing import Protocol, TypeAlias, TypeVar, cast
 
 from cas._native import Scout, Status, look
 from cas.agent.mounts import Mounts
@@ -38,6 +38,7 @@ from cas.errors import SourceError
 from cas.ignore import Decision
 
 Item: TypeAlias = tuple[bytes, Status]
+Named = TypeVar("Named", bound="tuple[bytes, object]")
 Report: TypeAlias = Callable[[Problem], None]
 
 BATCH = 256  # names, at least, that are given out at once
@@ -94,7 +95,7 @@ def _admit(guard: RootGuard, root: bytes, report: Report) -> Root | None:
 
 def paths_above(roots: Sequence[Root]) -> frozenset[bytes]:
     """The directories that are listed only because an admitted root lies in them."""
-    return frozenset(path for group in _groups(roots) for path in group[0].ancestors)
+    return frozenset(path for group in groups(roots) for path in group[0].ancestors)
 
 
 def walk(
@@ -103,15 +104,15 @@ def walk(
     """Each name below and above admitted `roots` with its status, in path order, once, some of
     them at a time. `report` is told of what cannot be looked at."""
     seen: set[bytes] = set()
-    for group in _groups(roots):
+    for group in groups(roots):
         # The innermost comes first: what it says of a name counts.
         walks = [_Walk(guard, root, rules, mounts, report).batches() for root in reversed(group)]
-        for batch in walks[0] if len(walks) == 1 else _merged(walks):
+        for batch in walks[0] if len(walks) == 1 else merged(walks):
             yield [item for item in batch if item[0] not in seen] if seen else batch
         seen.update(group[0].ancestors)
 
 
-def _groups(roots: Iterable[Root]) -> Iterator[list[Root]]:
+def groups(roots: Iterable[Root]) -> Iterator[list[Root]]:
     """`roots`, which are in path order, as groups: one with all that lie within it."""
     group: list[Root] = []
     for root in roots:
@@ -127,14 +128,16 @@ def _is_within(path: bytes, outer: bytes) -> bool:
     return not outer or path == outer or path.startswith(outer + b"/")
 
 
-def _merged(walks: list[Iterator[list[Item]]]) -> Iterator[list[Item]]:
+def merged(walks: list[Iterator[list[Named]]]) -> Iterator[list[Named]]:
+    """Walks that are each in path order as one, in which each name comes once: as the first of
+    them has it."""
     streams = [chain.from_iterable(batches) for batches in walks]
     items = _once(merge(*streams, key=lambda item: path_order(item[0])))
     while batch := list(islice(items, BATCH)):
         yield batch
 
 
-def _once(items: Iterable[Item]) -> Iterator[Item]:
+def _once(items: Iterable[Named]) -> Iterator[Named]:
     last = None
     for item in items:
         if item[0] != last:

@@ -14,16 +14,16 @@ class EarlyDialer:
 
     def __init__(self, dialer: Dialer) -> None:
         self.name = dialer.name
-        self._dialer = dialer
+        self.dialer = dialer
         self._first: asyncio.Task[Transport] | None = None
 
     async def connect(self) -> Transport:
         """See `Dialer.connect`."""
         first, self._first = self._first, None
-        return await (self._dialer.connect() if first is None else first)
+        return await (self.dialer.connect() if first is None else first)
 
     async def __aenter__(self) -> EarlyDialer:
-        self._first = asyncio.create_task(self._dialer.connect())
+        self._first = asyncio.create_task(self.dialer.connect())
         return self
 
     async def __aexit__(

@@ -1,0 +1,208 @@
+"""The contents of files at the source: known here, or fetched and read here.
+
+A file goes through three steps, each some way ahead of the next: `decide` says of many at a time
+what is known already; `begin` has it fetched, as soon as there is room; `finish` waits for it and
+reads it. What is on its way at a time is enough to keep all connections busy, and no more: the file
+whose turn comes first is not to share them with those that come much later.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+
+from cas.agent.content import ContentMaker
+from cas.agent.spool import Spool
+from cas.agent.walk import Report
+from cas.archive import decode_any_recipe
+from cas.entry import INCONSISTENT, Content, Problem
+from cas.ids import EMPTY_DIGEST, Digest
+from cas.sftp.fetch import Fetched
+from cas.sftp.here import Here
+from cas.sftp.remote import Remote
+from cas.sftp.shelf import Shelf
+from cas.transport.sftp import Attributes
+
+IN_TRANSIT = 32 * 2**20  # bytes on their way; more than all connections have asked for, mostly
+FILES_AT_ONCE = 512
+WAIT_SECONDS = 0.25
+OTHER_SUM = "what came is not what sha256sum says of it there"
+
+
+@dataclass(slots=True, eq=False)
+class Wanted:
+    """A regular file: its entry path, where the server has it, and what it is. `content` if that is
+    known; `sum`, its SHA-256 by the far end; `coming`, once it is being fetched, in `reserved`
+    bytes of room."""
+
+    path: bytes
+    server_path: bytes
+    seen: Attributes
+    content: Content | None = None
+    sum: Digest | None = None
+    coming: Future[Fetched] | None = None
+    reserved: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Got:
+    """A file's content, and what the file was when it was had; flags for its entry."""
+
+    content: Content
+    seen: Attributes
+    flags: int = 0
+
+
+class Contents:
+    """For one scan of the tier `tier`, in one thread. `count` is told of bytes that come; `check`
+    is called while it waits, and may raise."""
+
+    def __init__(
+        self,
+        remote: Remote,
+        shelf: Shelf,
+        here: Here,
+        spool: Spool,
+        tier: str,
+        *,
+        report: Report,
+        count: Callable[[int], None],
+        check: Callable[[], None],
+    ) -> None:
+        self._remote = remote
+        self._shelf = shelf
+        self._here = here
+        self._spool = spool
+        self._staging = shelf.tier(tier)
+        self._fetcher = remote.fetcher(self._staging, count)
+        self._maker = ContentMaker(spool.put, lambda _files, _size: check())
+        self._report = report
+        self._check = check
+        self._coming: set[Wanted] = set()
+        self._keys: set[bytes] = set()
+
+    def decide(self, files: Sequence[Wanted]) -> None:
+        """Set what is known of the contents of these files."""
+        for file in files:
+            if not file.seen.size:
+                file.content = Content(0, EMPTY_DIGEST, 0)
+            else:
+                self._know(file, self._here.content_at(file.path, file.seen))
+        unknown = [file for file in files if file.content is None]
+        sums = self._remote.sums([(file.server_path, file.seen.size) for file in unknown])
+        for file in unknown:
+            file.sum = sums.get(file.server_path)
+            if file.sum is not None:
+                self._know(file, self._here.content_of(file.sum, file.seen.size))
+
+    def _know(self, file: Wanted, content: Content | None) -> None:
+        """Take a content that the store has; its recipes, too, may be asked for."""
+        if content is not None:
+            for part in content.parts:
+                self._spool.put(part, self._here.recipe(part))
+            file.content = content
+
+    def begin(self, file: Wanted, *, now: bool = False) -> bool:
+        """Have a file fetched, if it must be and there is room; `now`, it is needed next."""
+        if file.content is not None or file.coming is not None:
+            return True
+        if not now and self._has_enough():
+            return False
+        while not self._shelf.reserve(file.seen.size):
+            if not now:
+                return False
+            if self._shelf.is_stuck():
+                self._shelf.reserve_anyway(file.seen.size)
+                break
+            self._pause()
+        file.reserved = file.seen.size
+        self._fetch(file)
+        return True
+
+    def _has_enough(self) -> bool:
+        """Whether enough is on its way."""
+        if len(self._coming) >= FILES_AT_ONCE:
+            self._coming = {one for one in self._coming if one.coming and not one.coming.done()}
+        return self._fetcher.in_transit >= IN_TRANSIT or len(self._coming) >= FILES_AT_ONCE
+
+    def _fetch(self, file: Wanted) -> None:
+        file.coming = self._remote.fetch(self._fetcher, file.server_path, file.seen)
+        self._coming.add(file)
+
+    def finish(self, file: Wanted, meanwhile: Callable[[], None]) -> Got:
+        """The content of a file that was begun. Calls `meanwhile` now and then. Raises OSError
+        when it cannot be read, CasError."""
+        if file.content is not None:
+            return Got(file.content, file.seen)
+        try:
+            fetched, content, doubt = self._verified(file, meanwhile)
+        except BaseException:
+            self._shelf.give_back(file.reserved)
+            raise
+        self._keys.add(fetched.key)
+        chunks = self._chunks_of(content)
+        self._shelf.keep(file.path, self._staging, fetched.key, file.reserved, chunks)
+        if doubt:
+            self._report(Problem(file.path, doubt, left_out=False))
+        return Got(content, fetched.seen, INCONSISTENT if doubt else 0)
+
+    def end(self) -> None:
+        """All files of the tier have been finished: what else is staged of it is of no use."""
+        self._staging.drop_others(self._keys)
+
+    def close(self) -> None:
+        """End what is under way."""
+        for file in self._coming:
+            if file.coming is not None:
+                file.coming.cancel()
+        self._maker.close()
+
+    def _verified(
+        self, file: Wanted, meanwhile: Callable[[], None]
+    ) -> tuple[Fetched, Content, str]:
+        """A file as it came, its content, and what is wrong with it. Where the far end tells sums,
+        what differs is asked for again, first the sum, then the file: one of them may have been
+        had while the other changed."""
+        fetched, content = self._read(file, meanwhile)
+        if file.sum in (None, content.digest) or fetched.doubt:
+            return fetched, content, fetched.doubt
+        if self._sum_is(file, fetched, content):
+            return fetched, content, ""
+        self._staging.drop(fetched.key)
+        self._fetch(file)
+        fetched, content = self._read(file, meanwhile)
+        right = not fetched.doubt and self._sum_is(file, fetched, content)
+        return fetched, content, fetched.doubt or ("" if right else OTHER_SUM)
+
+    def _sum_is(self, file: Wanted, fetched: Fetched, content: Content) -> bool:
+        sums = self._remote.sums([(file.server_path, fetched.seen.size)])
+        return sums.get(file.server_path) == content.digest
+
+    def _read(self, file: Wanted, meanwhile: Callable[[], None]) -> tuple[Fetched, Content]:
+        assert file.coming is not None
+        while not file.coming.done():
+            self._check()
+            meanwhile()
+            wait([file.coming], WAIT_SECONDS)
+        fetched = file.coming.result()
+        if not fetched.size:
+            return fetched, Content(0, EMPTY_DIGEST, 0)
+        fd = self._staging.open(fetched.key)
+        try:
+            return fetched, self._maker.content(fd, fetched.size, may_have_holes=False)[0]
+        finally:
+            os.close(fd)
+
+    def _chunks_of(self, content: Content) -> list[Digest]:
+        if not content.parts:
+            return [content.digest] if content.size else []
+        encoded = [self._spool.get(part) for part in content.parts]
+        recipes = [decode_any_recipe(part) for part in encoded if part is not None]
+        return [id_ for recipe in recipes for id_ in recipe.ids]
+
+    def _pause(self) -> None:
+        self._check()
+        time.sleep(WAIT_SECONDS)
