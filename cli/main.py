@@ -38,6 +38,7 @@ COMMANDS = (
     "redundancy",
     "verify",
     "audit",
+    "diff",
     "repair",
     "serve",
 )
