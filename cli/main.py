@@ -39,6 +39,7 @@ COMMANDS = (
     "verify",
     "audit",
     "diff",
+    "log",
     "repair",
     "serve",
 )

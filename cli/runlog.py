@@ -1,0 +1,238 @@
+"""How the records of runs are shown. What a record does not say is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cas.store.store import Store
+from cli import output, runs
+from cli.runs import Record
+from cli.summary import print_table
+from cli.table import Column
+
+RUN_DIGITS = 8
+NAMES_SHOWN = 3
+RUNS = (
+    Column("run", right=False),
+    Column("begun", right=False),
+    Column("what", right=False, expendable=1),
+    Column("fetched"),
+    Column("wire in", expendable=2),
+    Column("wire out", expendable=5),
+    Column("goodput", expendable=3),
+    Column("time", expendable=4),
+    Column("exit", right=False),
+)
+TIERS = (
+    Column("tier", right=False),
+    Column("source", right=False, expendable=4),
+    Column("logical", expendable=3),
+    Column("fetched"),
+    Column("wire in", expendable=1),
+    Column("again", expendable=5),
+    Column("time", expendable=2),
+    Column("", right=False),
+)
+VERSIONS = {"cas": "cas", "protocol": "protocol", "python": "Python"}
+# What a source may have in a record, and what it is called here.
+SOURCE_FACTS = {
+    "host": "calls itself", "address": "address", "host_key": "host key", "cas": "cas",
+    "protocol": "protocol", "python": "Python", "system": "system", "lanes": "lanes",
+    "connections": "connections", "lost": "lost", "goodput": "goodput",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A run: its record (empty where it left none), and the snapshots it made (tier, which of the
+    tier's, when)."""
+
+    run: bytes
+    record: Record
+    snapshots: Sequence[tuple[str, int, int]]
+
+    @property
+    def begun_ms(self) -> int:
+        """When it began, as far as is known."""
+        begun = self.record.get("started_ms")
+        if isinstance(begun, int):
+            return begun
+        return min((finished for _, _, finished in self.snapshots), default=0)
+
+    @property
+    def tiers(self) -> list[Record]:
+        """What it says of its tiers."""
+        return [tier for tier in _list(self.record.get("tiers")) if isinstance(tier, dict)]
+
+    @property
+    def fetched(self) -> int:
+        """Bytes of content that it brought."""
+        return sum(_int(tier.get("fetched")) for tier in self.tiers)
+
+    @property
+    def goodput(self) -> float | None:
+        """Of those, in a second."""
+        seconds = self.record.get("seconds")
+        return self.fetched / seconds if isinstance(seconds, (int, float)) and seconds else None
+
+    def fields(self) -> dict[str, object]:
+        """All of it for JSON."""
+        goodput = self.goodput
+        return {
+            "run": self.run.hex(),
+            "recorded": bool(self.record),
+            **{name: value for name, value in self.record.items() if name != "run"},
+            "fetched": self.fetched,
+            "goodput": None if goodput is None else round(goodput),
+            "snapshots": [
+                {"tier": tier, "number": number, "finished_ms": finished}
+                for tier, number, finished in self.snapshots
+            ],
+        }
+
+
+def logged(store: Store, digits: str = "") -> list[Logged]:
+    """The runs whose ids begin with `digits`, the oldest first."""
+    records, snapshots = runs.recorded(store), _numbered(store)
+    found = [
+        Logged(run, runs.read(records[run]) if run in records else {}, snapshots.get(run, ()))
+        for run in {*records, *snapshots}
+        if run.hex().startswith(digits)
+    ]
+    return sorted(found, key=lambda one: (one.begun_ms, one.run))
+
+
+def _numbered(store: Store) -> dict[bytes, list[tuple[str, int, int]]]:
+    numbers = {
+        (tier, row.finished_ms): number
+        for tier in store.tiers()
+        for number, row in enumerate(store.snapshots(tier), 1)
+    }
+    return {
+        run: [(tier, numbers[tier, finished], finished) for tier, finished in made]
+        for run, made in runs.snapshots_of_runs(store).items()
+    }
+
+
+def print_runs(found: Sequence[Logged]) -> None:
+    """One line for each run."""
+    print_table(RUNS, [_row(one) for one in found])
+
+
+def _row(one: Logged) -> list[str]:
+    head = [one.run.hex()[:RUN_DIGITS], output.moment(one.begun_ms)]
+    if not one.record:
+        names = _some([tier for tier, _, _ in one.snapshots])
+        return [*head, names, *[""] * 5, "no record: killed, perhaps"]
+    record, goodput = one.record, one.goodput
+    seconds = record.get("seconds")
+    return [
+        *head,
+        f"{_what(record)} {_some([str(tier.get('name')) for tier in one.tiers])}".strip(),
+        output.size(one.fetched),
+        output.size(_int(record.get("wire_in"))),
+        output.size(_int(record.get("wire_out"))),
+        "" if goodput is None else f"{output.size(goodput)}/s",
+        output.duration(seconds) if isinstance(seconds, (int, float)) else "",
+        _exit(record),
+    ]
+
+
+def _what(record: Record) -> str:
+    words = [str(word) for word in _list(record.get("command"))]
+    return output.printable(words[0]) if words else ""
+
+
+def _exit(record: Record) -> str:
+    code = record.get("exit")
+    return "not ended" if code is None else str(code)
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(map(output.printable, names[:NAMES_SHOWN]))
+    return f"{shown} and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else shown
+
+
+def print_run(one: Logged) -> None:
+    """All that is known of one run."""
+    for name, text in _facts(one):
+        output.result(f"{name:<12}{text}")
+    for source in _list(one.record.get("sources")):
+        if isinstance(source, dict):
+            output.result(f"{'source':<12}{_source(source)}")
+    for tier, number, finished in one.snapshots:
+        made = f"{output.printable(tier)}@{number}, finished {output.moment(finished)}"
+        output.result(f"{'snapshot':<12}{made}")
+    for event in _list(one.record.get("events")):
+        output.result(f"{'event':<12}{_event(event)}")
+    if one.tiers:
+        print_table(TIERS, [_tier(tier) for tier in one.tiers])
+
+
+def _facts(one: Logged) -> Iterator[tuple[str, str]]:
+    record = one.record
+    yield "run", one.run.hex()
+    if not record:
+        yield "record", "none: it was killed, or goes on"
+        return
+    words = [str(word) for word in _list(record.get("command"))]
+    yield "command", output.printable(" ".join(["cas", *words]))
+    yield "begun", output.moment(one.begun_ms)
+    if isinstance(record.get("finished_ms"), int):
+        yield "ended", output.moment(record["finished_ms"])
+    versions = [f"{label} {record[name]}" for name, label in VERSIONS.items() if name in record]
+    yield "here", output.printable(", ".join([str(record.get("host", "")), *versions]))
+    yield "exit", _exit(record)
+    if record.get("error"):
+        yield "error", output.printable(str(record["error"]))
+    wire = [f"{output.size(_int(record.get(name)))} {way}" for name, way in
+            (("wire_in", "in"), ("wire_out", "out"))]  # fmt: skip
+    yield "wire", ", ".join(wire)
+    goodput = one.goodput
+    if goodput is not None:
+        yield "goodput", f"{output.size(goodput)}/s, {output.size(one.fetched)} that were new here"
+
+
+def _source(source: Record) -> str:
+    facts = [f"{label} {_fact(source[name])}" for name, label in SOURCE_FACTS.items()
+             if source.get(name) not in (None, "")]  # fmt: skip
+    return output.printable(": ".join([str(source.get("name", "")), ", ".join(facts)]))
+
+
+def _fact(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _event(event: object) -> str:
+    if not isinstance(event, dict):
+        return output.printable(str(event))
+    when = event.get("time_ms")
+    head = f"{output.moment(when)} " if isinstance(when, int) else ""
+    return head + output.printable(str(event.get("text", "")))
+
+
+def _tier(tier: Record) -> list[str]:
+    sizes = ("logical", "fetched", "wire_in", "fetched_again")
+    left_out = _int(tier.get("left_out"))
+    state = "complete" if tier.get("complete") else str(tier.get("phase", ""))
+    return [
+        output.printable(str(tier.get("name", ""))),
+        output.printable(str(tier.get("source", ""))),
+        *(output.size(_int(tier.get(name))) for name in sizes),
+        output.duration(_float(tier.get("seconds"))),
+        output.printable(f"{state}, {left_out} left out" if left_out else state),
+    ]
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _int(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _float(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
