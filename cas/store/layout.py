@@ -7,6 +7,7 @@ STORE/packs/       open-<pack id> while written, <SHA-256> once sealed
 STORE/snapshots/   <SHA-256 of the file>
 STORE/runs/        one JSON line file for each run
 STORE/index/       LMDB; can be rebuilt from packs and snapshots
+STORE/now.json     while a sync runs: how far it is; STORE/limit.json: what `cas limit` asks of it
 ```
 """
 
@@ -42,6 +43,8 @@ class Layout:
         self.snapshots = root / "snapshots"
         self.runs = root / "runs"
         self.index = root / "index"
+        self.now = root / "now.json"
+        self.limit = root / "limit.json"
 
     def create(self) -> None:
         """Make an empty store, or leave the one that is there; raises StoreError."""
