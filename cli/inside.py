@@ -46,7 +46,7 @@ class Inside:
         for entry in list_members(self.content, store.reader, name=self.name):
             path = normal_path(entry.path)
             if not wanted or path == wanted or path.startswith(below):
-                yield self._shown(entry, path)
+                yield self.shown(entry, path)
 
     def data(self, store: Store) -> Iterator[bytes]:
         """The file at the path, in pieces. Raises NotHeldError."""
@@ -54,7 +54,8 @@ class Inside:
 
         return open_member(self.content, self.path, store.reader, name=self.name)
 
-    def _shown(self, entry: InnerEntry, path: bytes) -> Entry:
+    def shown(self, entry: InnerEntry, path: bytes) -> Entry:
+        """A member at `path` as if it lay in the tier."""
         size = UNKNOWN if entry.size is None else entry.size
         owner = Owner(entry.mode, entry.uid, entry.gid)
         path = self.archive.path + SEPARATOR + path

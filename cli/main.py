@@ -32,6 +32,7 @@ COMMANDS = (
     "adopt",
     "status",
     "ls",
+    "find",
     "cat",
     "restore",
     "bundle",

@@ -79,6 +79,14 @@ class Members:
             path = normal_path(path[: path.rfind(SEPARATOR) + 1] + b"/" + entry.link)
         return None
 
+    def own(self) -> list[list[int]]:
+        """For each of `marks` the numbers of its own chunks, without those of what is in it."""
+        found: list[list[int]] = [[] for _ in self.marks]
+        for number, owner in enumerate(self._owners):
+            if owner != NOWHERE:
+                found[owner].append(number)
+        return found
+
     def _last_at(self, path: bytes) -> int | None:
         found = (n for n, mark in enumerate(self.marks) if mark.path == path)
         return max(found, default=None)
