@@ -16,12 +16,14 @@ from cli import wiring
 from tests.cli.conftest import Place, _make_place
 from tests.inside.test_inside import some_files, tar_of, zip_of
 
+JSON = os.urandom(3000).hex().encode()
+
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Place:
     """Two tiers, an archive with an archive in it in the first."""
     place = _make_place(tmp_path_factory.mktemp("found"))
-    zipped = zip_of({"deep/name.json": b"{}" * 400, "x": os.urandom(3000)})
+    zipped = zip_of({"deep/name.json": JSON, "x": os.urandom(3000)})
     files = {**some_files(), "in.zip": zipped, "big": os.urandom(400_000)}
     packed = gzip.compress(tar_of(files), mtime=0)
     (place.source / "first" / "all.tar.gz").write_bytes(packed)
@@ -56,7 +58,7 @@ def test_names_in_tiers_and_archives(store: Place) -> None:
 def test_a_name_that_is_found_can_be_read(store: Place) -> None:
     done = store.cas("find", "name.json")
     for line in done.stdout.decode().splitlines():
-        assert store.cas("cat", line).stdout in (b"{}" * 400, b"[]")
+        assert store.cas("cat", line).stdout in (JSON, b"[]")
 
 
 def test_sizes_kinds_and_digests(store: Place) -> None:
@@ -70,7 +72,7 @@ def test_sizes_kinds_and_digests(store: Place) -> None:
     both = ["first:first/all.tar.gz!/big", "second:second/big copy"]
     assert both == found(store, "--digest", big)
     assert both[1:] == found(store, "--digest", big[:20])  # of several chunks: all digits
-    text = hashlib.sha256(b"{}" * 400).hexdigest()
+    text = hashlib.sha256(JSON).hexdigest()
     assert ["first:first/all.tar.gz!/in.zip!/deep/name.json"] == found(store, "--digest", text[:12])
     assert [] == found(store, "--digest", "0" * 64)
 
@@ -90,7 +92,7 @@ def test_the_columns_are_those_of_ls(store: Place) -> None:
         json.loads(line) for line in store.cas("find", "--json", "name.json").stdout.splitlines()
     ]
     assert {"tier": "second", **fields} == hits[1]
-    assert ("first", 800) == (hits[0]["tier"], hits[0]["size"])
+    assert ("first", len(JSON)) == (hits[0]["tier"], hits[0]["size"])
     odd = json.loads(store.cas("find", "--json", "first", "latin*").stdout)
     assert "path_b64" in odd
 
