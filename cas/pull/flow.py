@@ -5,27 +5,32 @@ have brought it. So a lane gets credit for what it brings in its round trip and 
 leaves the far end time to find the next segment; at least 128 KiB (under loss, that much already
 gives the rate of an endless stream: measured at 1 % and 5 %, 200 ms), at most 4 MiB (20 MB/s at
 200 ms, on each lane). Credit is told as a total since the lane was opened, so that it can be
-repeated and never be taken back; a new total is worth a message when a quarter of the window more
-has become free, or 512 KiB: a quarter of 4 MiB would leave a fast long lane waiting.
+repeated and never be taken back. The same message says what has arrived, for the far end keeps it
+until then: so there is one when a quarter of the window has come or is free, or 256 KiB, and within
+a second after anything came.
 
 The rate is that of the last 2 s, and of one second while there were less: what comes in the first
 round trip then triples the window with each further one, and 4 MiB are reached after four.
 
 A limit (`Throttle`) is kept by holding credit back: nothing is sent that was not allowed, and TCP
-is not made to stall. It is a token bucket over all lanes, of a tenth of a second, in portions of a
-twentieth, so that the average over each second keeps to it. What is outstanding on lanes that flow
-is kept below the limit's round trip and a second: when it is lowered, what was allowed before is
-soon over. Lanes that have brought nothing for 2 s do not count there: they would keep the others
-from what is theirs. So that there is some for all, a limited lane has half a second instead of 2 s
-in its window, and at least twice its share of all there may be.
+is not made to stall. It is a token bucket over all lanes. Since the far end sends whole pieces, a
+lane is never left with less credit than one: below 1.3 MB/s they make the flow as uneven as their
+size, whatever the bucket. It holds a piece and three tenths of a second, as `grant` has to be asked
+of every lane each quarter of a second, not only when something has come: credit ripens by itself.
 
-While there is a limit, credit becomes free by time alone: `grant` must be asked of every lane each
-`TICK_SECONDS`, not only when something has come. The far end has to cut pieces to the credit.
+What is outstanding beyond a piece, on lanes that flow, is kept below the limit's round trip and a
+second: when it is lowered, what was allowed before is soon over. Lanes that have brought nothing
+for 2 s do not count there: they would keep the others from what is theirs. So that there is some
+for all, a limited lane has half a second instead of 2 s in its window, and at least twice its share
+of all there may be.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from weakref import WeakSet
+
+from cas.messages import PIECE_SIZE
 
 WINDOW_LEAST, WINDOW_MOST = 128 * 1024, 4 * 2**20
 AHEAD_SECONDS, LIMITED_AHEAD_SECONDS = 2.0, 0.5
@@ -33,24 +38,26 @@ RATE_SECONDS, RATE_LEAST_SECONDS = 2.0, 1.0
 BUCKET_SECONDS = 0.05  # arrivals within this count as one
 RTT_SECONDS = 0.2  # as long as none is known
 RTT_SAMPLES = 8  # the least of these: an echo waits behind the payload
-UPDATE_SHARE, UPDATE_MOST = 4, 512 * 1024  # a message for a quarter of the window, or so much
+UPDATE_SHARE, UPDATE_MOST = 4, 256 * 1024  # a message for a quarter of the window, or so much
+UPDATE_SECONDS = 1.0
+MINIMUM = 4096  # no message for less, when a limit leaves no more
 FLOWING_SECONDS = 2.0
 
-TICK_SECONDS = 0.05
-BURST_SECONDS = 0.1
-PORTION_SECONDS = 0.05
-PORTION_LEAST, PORTION_MOST = 512, 16 * 1024
+TICK_SECONDS = 0.25
+BURST_SECONDS = 0.3
 OUTSTANDING_SECONDS = 1.0  # and the round trip
+HELD_SECONDS = 1.0  # a limit that held something back so long ago is what sets the pace
 
 
 class Throttle:
-    """At most `rate` bytes a second over all lanes that share it; None is no limit."""
+    """At most `rate` bytes a second over all lanes that ask it; None is no limit."""
 
     def __init__(self, now: float, rate: int | None = None) -> None:
         self._rate: int | None = None
         self._tokens = 0.0
         self._at = now
-        self._flows: list[LaneFlow] = []
+        self._held = float("-inf")
+        self._flows: WeakSet[LaneFlow] = WeakSet()
         self.set_rate(rate, now)
 
     @property
@@ -59,48 +66,51 @@ class Throttle:
         return self._rate
 
     def set_rate(self, rate: int | None, now: float) -> None:
-        """Another limit from now on."""
+        """This limit from now on."""
         self._refill(now)
         self._rate = None if rate is None else max(1, rate)
         self._tokens = min(self._tokens, self._burst)
 
-    def join(self, flow: LaneFlow) -> None:
-        """A further lane shares the limit."""
-        self._flows.append(flow)
+    def holds(self, now: float) -> bool:
+        """Whether the limit, not the link, sets the pace."""
+        return self._rate is not None and now - self._held < HELD_SECONDS
 
-    def leave(self, flow: LaneFlow) -> None:
-        """One less; once for each `join`."""
-        self._flows.remove(flow)
+    @property
+    def lanes(self) -> int:
+        """How many share it."""
+        return len(self._flows)
 
     def least_window(self, rtt: float) -> int:
         """What a lane may have outstanding however slow it is."""
         if self._rate is None:
             return WINDOW_LEAST
-        share = 2 * self._outstanding_most(rtt) / max(1, len(self._flows))
-        return max(int(self._portion), min(WINDOW_LEAST, int(share)))
+        share = 2 * self._rate * (rtt + OUTSTANDING_SECONDS) / max(1, self.lanes)
+        return max(PIECE_SIZE, min(WINDOW_LEAST, int(share)))
 
-    def take(self, wanted: int, rtt: float, now: float) -> int:
-        """How many of the bytes `wanted` may be allowed now; they are taken."""
+    def take(self, flow: LaneFlow, wanted: int, now: float) -> int:
+        """How many of the bytes `wanted` a lane may be allowed now; they are taken."""
+        self._flows.add(flow)
         if self._rate is None:
             return wanted
         self._refill(now)
-        outstanding = sum(flow.outstanding for flow in self._flows if flow.is_flowing(now))
-        free = int(min(wanted, self._tokens, self._outstanding_most(rtt) - outstanding))
-        if free < min(wanted, self._portion):
+        most = self._rate * (flow.rtt + OUTSTANDING_SECONDS)
+        lacking = max(0, PIECE_SIZE - flow.outstanding)
+        free = int(min(wanted, self._tokens, max(lacking, most - self._under_way(now))))
+        if free < wanted:
+            self._held = now
+        if free < min(wanted, max(lacking, MINIMUM)):
             return 0
         self._tokens -= free
         return free
 
     @property
-    def _portion(self) -> float:
-        return min(max((self._rate or 0) * PORTION_SECONDS, PORTION_LEAST), PORTION_MOST)
-
-    @property
     def _burst(self) -> float:
-        return max((self._rate or 0) * BURST_SECONDS, self._portion)
+        return (self._rate or 0) * BURST_SECONDS + PIECE_SIZE
 
-    def _outstanding_most(self, rtt: float) -> float:
-        return max((self._rate or 0) * (rtt + OUTSTANDING_SECONDS), 2 * self._portion)
+    def _under_way(self, now: float) -> int:
+        """What there may be at most on its way over lanes that flow, but for a piece on each."""
+        flows = [flow for flow in self._flows if flow.is_flowing(now)]
+        return sum(max(0, flow.outstanding - PIECE_SIZE) for flow in flows)
 
     def _refill(self, now: float) -> None:
         if self._rate is not None:
@@ -111,11 +121,10 @@ class Throttle:
 class LaneFlow:
     """One lane's credit. `now` is in seconds of the monotonic clock."""
 
-    def __init__(self, now: float, throttle: Throttle | None = None) -> None:
-        self._throttle = throttle if throttle is not None else Throttle(now)
-        self._throttle.join(self)
+    def __init__(self, now: float) -> None:
         self._received = 0
         self._granted = 0
+        self._told = (now, 0)  # when a message was last due, and what had come by then
         self._heard = now
         self._rtts: deque[float] = deque(maxlen=RTT_SAMPLES)
         self._came: deque[tuple[float, int]] = deque()  # since when, bytes
@@ -125,12 +134,13 @@ class LaneFlow:
         """Bytes that were allowed and have not come."""
         return self._granted - self._received
 
-    def close(self) -> None:
-        """The lane is no more; to be called once."""
-        self._throttle.leave(self)
+    @property
+    def rtt(self) -> float:
+        """The round trip, in seconds."""
+        return min(self._rtts, default=RTT_SECONDS)
 
     def arrived(self, size: int, now: float) -> bool:
-        """So many payload bytes came; whether they were allowed."""
+        """So many bytes of pieces came; whether they were allowed."""
         if self._came and now - self._came[-1][0] < BUCKET_SECONDS:
             began, before = self._came.pop()
             self._came.append((began, before + size))
@@ -140,12 +150,12 @@ class LaneFlow:
         self._heard = now
         return self._received <= self._granted
 
-    def echoed(self, seconds: float) -> None:
+    def round_trip(self, seconds: float) -> None:
         """A beat has come back after so long."""
         self._rtts.append(seconds)
 
     def rate(self, now: float) -> float:
-        """Payload bytes a second of late."""
+        """Bytes of pieces a second of late."""
         while self._came and self._came[0][0] <= now - RATE_SECONDS:
             self._came.popleft()
         if not self._came:
@@ -157,24 +167,24 @@ class LaneFlow:
         """Whether something has come of late."""
         return now - self._heard < FLOWING_SECONDS
 
-    def window(self, now: float) -> int:
+    def window(self, now: float, throttle: Throttle) -> int:
         """How many bytes there may be outstanding."""
-        ahead = AHEAD_SECONDS if self._throttle.rate is None else LIMITED_AHEAD_SECONDS
-        wished = self.rate(now) * (self._rtt + ahead)
-        least = self._throttle.least_window(self._rtt)
-        return int(min(max(wished, least), WINDOW_MOST))
+        ahead = AHEAD_SECONDS if throttle.rate is None else LIMITED_AHEAD_SECONDS
+        wished = self.rate(now) * (self.rtt + ahead)
+        return int(min(max(wished, throttle.least_window(self.rtt)), WINDOW_MOST))
 
-    def grant(self, now: float) -> int | None:
-        """The total of payload bytes that the far end may have sent on this lane from now on, or
-        None as long as it is not worth a message. It never falls."""
-        window = self.window(now)
+    def grant(self, now: float, throttle: Throttle) -> int | None:
+        """The total of bytes of pieces that the far end may have sent on this lane from now on, as
+        far as `throttle` lets it, or None when it is not time for a message. It never falls."""
+        window = self.window(now, throttle)
+        step = min(window // UPDATE_SHARE, UPDATE_MOST)
         wanted = self._received + window - self._granted
-        if wanted < min(window // UPDATE_SHARE, UPDATE_MOST):
-            return None
-        taken = self._throttle.take(wanted, self._rtt, now)
+        taken = throttle.take(self, wanted, now) if wanted >= step else 0
         self._granted += taken
-        return self._granted if taken else None
-
-    @property
-    def _rtt(self) -> float:
-        return min(self._rtts, default=RTT_SECONDS)
+        when, before = self._told
+        untold = self._received - before
+        is_due = untold >= step or (untold and now - when >= UPDATE_SECONDS)
+        if not (taken or is_due):
+            return None
+        self._told = (now, self._received)
+        return self._granted
