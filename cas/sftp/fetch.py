@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from cas.sftp.pool import Pool
@@ -59,8 +59,9 @@ class Fetcher:
         for pause in (*PAUSES, None):
             seen = await self._settled(path, seen)
             key = staged_key(self._pool.host_key, path, seen)
-            end = await self._bring(_File(path, seen, key, strict=pause is not None))
-            if end == seen.size and (end <= PIECE or (await self._look(path)).is_as(seen)):
+            file = _File(path, seen, key, strict=pause is not None)
+            end = await self._bring(file)
+            if end == seen.size and (file.after or await self._look(path)).is_as(seen):
                 return Fetched(key, seen, end)
             if pause is not None:
                 await asyncio.sleep(pause)
@@ -84,15 +85,17 @@ class Fetcher:
     async def _bring(self, file: _File) -> int:
         """Fetch what is missing; how far the file goes without a gap, 0 if it has changed."""
         size = file.seen.size
-        missing = await asyncio.to_thread(self._staging.missing, file.key, size) if size else []
-        if not missing:
+        lacking = await asyncio.to_thread(self._staging.lacking, file.key, size) if size else 0
+        if not lacking:
             return size
-        file.expected = sum(min(PIECE, size - number * PIECE) for number in missing)
+        if size > PIECE and not self._staging.has_room_for(lacking):
+            raise OSError(errno.ENOSPC, f"there is no room here for {lacking} bytes more")
+        file.expected = lacking
         self._in_transit += file.expected
         try:
             if size <= PIECE:
                 return await self._bring_small(file)
-            await self._bring_pieces(file, missing)
+            await self._bring_pieces(file, self._staging.missing(file.key, size))
             return file.end
         finally:
             self._in_transit -= file.expected
@@ -101,12 +104,13 @@ class Fetcher:
         data, after = await self._pool.do(
             lambda session: session.read_small(file.path, file.seen.size)
         )
+        file.after = after
         if file.strict and not after.is_as(file.seen):
             return 0
         await self._came(file, 0, data)
         return len(data)
 
-    async def _bring_pieces(self, file: _File, missing: list[int]) -> None:
+    async def _bring_pieces(self, file: _File, missing: Iterator[int]) -> None:
         """Fetch these pieces, as many at a time as are good; the first error ends it."""
         tasks: set[asyncio.Task[None]] = set()
         try:
@@ -150,9 +154,10 @@ class Fetcher:
 
 class _File:
     """A file on its way. `end` is where it ended for those who read it, 0 if it has changed, which
-    nobody looks at unless `strict`; `expected` how many bytes are still to come."""
+    nobody looks at unless `strict`; `expected` how many bytes are still to come; `after` what it
+    was after it was read, if that is known."""
 
-    __slots__ = ("end", "expected", "key", "path", "seen", "strict")
+    __slots__ = ("after", "end", "expected", "key", "path", "seen", "strict")
 
     def __init__(self, path: bytes, seen: Attributes, key: bytes, *, strict: bool) -> None:
         self.path = path
@@ -161,3 +166,4 @@ class _File:
         self.strict = strict
         self.end = seen.size
         self.expected = 0
+        self.after: Attributes | None = None

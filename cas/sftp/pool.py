@@ -50,11 +50,13 @@ class Dials(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    """`is_long`: the server may take as long as it likes over it, and send nothing meanwhile."""
+    """`is_long`: the server may take as long as it likes over it, and send nothing meanwhile.
+    `is_bulk`: how long it takes says how much the connection bears."""
 
     work: Work[Any]
     answer: asyncio.Future[Any]
     is_long: bool
+    is_bulk: bool
     losses: int = 0
 
 
@@ -132,7 +134,7 @@ class Pool:
             raise self._failure
         if not (self._first or self._waiting or self._under_way):
             self._heard = time.monotonic()
-        job = _Job(work, self._loop.create_future(), is_long)
+        job = _Job(work, self._loop.create_future(), is_long, is_bulk=not first)
         (self._first if first else self._waiting).append(job)
         self._bell.ring()
         result: T = await job.answer
@@ -177,11 +179,13 @@ class Pool:
         depth = JOBS_FIRST
         watch = _Watch(session, self._silent)
         served = False
+        bell = self._bell.rung()
         try:
             while True:
                 while len(running) < depth and (job := self._next()) is not None:
                     running[asyncio.create_task(self._try(job, session))] = job
-                bell = self._bell.rung()
+                if bell.done():
+                    bell = self._bell.rung()
                 waiting: list[asyncio.Future[Any]] = [bell, *running]
                 done, _ = await asyncio.wait(
                     waiting, timeout=WATCH_SECONDS, return_when=asyncio.FIRST_COMPLETED
@@ -221,7 +225,7 @@ class Pool:
             if not job.answer.done():
                 job.answer.set_result(result)
         self._heard = time.monotonic()
-        return None if job.is_long else self._heard - began
+        return self._heard - began if job.is_bulk else None
 
     async def _lost(
         self, session: SftpSession, running: dict[asyncio.Task[float | None], _Job]
@@ -304,4 +308,4 @@ def _adjusted(depth: int, seconds: float | None) -> int:
         return depth
     if seconds < QUICK_SECONDS:
         return min(depth + 1, JOBS_MOST)
-    return max(depth - 1, JOBS_LEAST) if seconds > SLOW_SECONDS else depth
+    return max(depth // 2, JOBS_LEAST) if seconds > SLOW_SECONDS else depth

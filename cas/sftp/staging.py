@@ -24,6 +24,7 @@ from cas.errors import StoreError
 from cas.transport.sftp import PIECE, Attributes
 
 KEY_SIZE = 16
+DISK_SPARE = 512 * 2**20  # bytes that are left for what is stored meanwhile
 _HALF = KEY_SIZE // 2
 _JOURNAL = "journal"
 _RECORD = struct.Struct("<16sII16s")  # key, number of the piece, its length, its digest
@@ -77,13 +78,24 @@ class Staging:
         """Whether anything of the file has come."""
         return key in self._files
 
-    def missing(self, key: bytes, size: int) -> list[int]:
-        """The numbers of the pieces that a file of `size` bytes still lacks. Those that an earlier
-        process has left are read, once."""
+    def lacking(self, key: bytes, size: int) -> int:
+        """How many of the `size` bytes of a file are still to come. What an earlier process has
+        left is read, once."""
         file = self._begun(key)
         if file.claimed:
             self._look_at_claimed(key, file, size)
-        return [number for number in range(-(-size // PIECE)) if number not in file.sound]
+        return max(0, size - file.size)
+
+    def missing(self, key: bytes, size: int) -> Iterator[int]:
+        """The numbers of the pieces that a file of `size` bytes still lacks, after `lacking`."""
+        sound = self._begun(key).sound
+        return (number for number in range(-(-size // PIECE)) if number not in sound)
+
+    def has_room_for(self, size: int) -> bool:
+        """Whether the disk has room for so many bytes and `DISK_SPARE` more."""
+        with self._complaining():
+            found = os.statvfs(self._directory)
+        return found.f_bavail * found.f_frsize >= size + DISK_SPARE
 
     def write(self, key: bytes, number: int, data: bytes) -> None:
         """Piece `number` has come: it is PIECE bytes long, unless it is the last."""

@@ -2,7 +2,8 @@
 
 A sum says that a file is held here already, under whatever name, so that it need not be fetched;
 and whether what was fetched is what lies there. Names go to standard input, so no shell sees them.
-Where anything is in doubt there is no sum, and the file is fetched.
+Where anything is in doubt there is no sum, and the file is fetched. So it is with names that could
+not be told apart in what comes back: GNU escapes line breaks and backslashes, busybox does not.
 """
 
 from __future__ import annotations
@@ -15,9 +16,8 @@ from cas.ids import DIGEST_SIZE, Digest
 
 COMMAND = "xargs -0 sha256sum --"
 LINE_SIZE = 2 * DIGEST_SIZE + 8  # of output for a name, besides the name, at most
-_ESCAPES = {b"\\\\": b"\\", b"\\n": b"\n", b"\\r": b"\r"}
-_ESCAPE = re.compile(rb"\\.", re.DOTALL)
-_LINE = re.compile(rb"(\\?)([0-9a-f]{64})[ ][ *](.+)", re.DOTALL)
+_AMBIGUOUS = re.compile(rb"[\n\r\\]")
+_LINE = re.compile(rb"([0-9a-f]{64})[ ][ *]([^\\\r]+)")
 
 
 def probe() -> tuple[str, bytes]:
@@ -28,19 +28,16 @@ def probe() -> tuple[str, bytes]:
 
 
 def names_for(paths: Sequence[bytes]) -> bytes:
-    """The standard input of COMMAND for absolute paths."""
-    return b"".join(path + b"\0" for path in paths)
+    """The standard input of COMMAND for absolute paths; some are left out."""
+    return b"".join(path + b"\0" for path in paths if not _AMBIGUOUS.search(path))
 
 
 def read_sums(said: bytes) -> dict[bytes, Digest]:
     """The sums in what COMMAND wrote, by path. A line that is cut off or of another form is passed
-    over. GNU escapes some characters of names, and says so by a backslash before the line."""
-    found = {}
-    for line in said.split(b"\n")[:-1]:
-        match = _LINE.fullmatch(line)
-        if match is not None:
-            escaped, digest, name = match.groups()
-            if escaped:
-                name = _ESCAPE.sub(lambda escape: _ESCAPES.get(escape[0], escape[0]), name)
-            found[name] = Digest(bytes.fromhex(digest.decode("ascii")))
-    return found
+    over."""
+    lines = (_LINE.fullmatch(line) for line in said.split(b"\n")[:-1])
+    return {
+        match[2]: Digest(bytes.fromhex(match[1].decode("ascii")))
+        for match in lines
+        if match is not None
+    }

@@ -29,6 +29,8 @@ AHEAD = 64  # directories that are listed before their turn
 KERNELS = (b"/proc", b"/sys")
 HINT = "log in as a user who may read it"
 
+_NO_NAMES = (b"", b".", b"..")
+
 Item = tuple[bytes, Attributes]
 
 
@@ -278,7 +280,7 @@ class _Walk:
         by_name: dict[bytes, Listed] = {}
         for one in listed:
             name = one.name
-            if not name or b"/" in name or b"\0" in name or name in by_name:
+            if name in _NO_NAMES or name in by_name or b"/" in name or b"\0" in name:
                 self._report(Problem(path, f"the server gives a name that is none: {name!r:.300}"))
             elif len(name) > NAME_LIMIT or len(path) + 1 + len(name) > PATH_LIMIT:
                 self._report(Problem(_joined(path, name)[:PATH_LIMIT], "the path is too long"))
