@@ -27,6 +27,7 @@ from cli import output
 COMMANDS = (
     "init",
     "doctor",
+    "bootstrap",
     "scan",
     "sync",
     "adopt",

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from cas.store.store import Store
     from cas.store.writer import Writer
     from cas.transport.base import Dialer
+    from cas.transport.ssh import SshDialer
 
-REMOTE_AGENT = ("cas", "serve")  # looked up on the PATH over there
 LOCAL_LEVEL = 1
 SSH_LEVEL = 12
 
@@ -157,16 +157,25 @@ def dialer_for(source: Source, wishes: Wishes) -> Dialer:
         from cas.transport.child import ChildDialer
 
         return ChildDialer(_words(source) or local_agent(), name=source.name)
-    from cas.transport.ssh import SshDialer
-
-    config = wishes.ssh_config or source.ssh_config
-    paths = None if config is None else [config]
     if source.via == "sftp":
         from cas.sftp.source import SftpDialer
 
-        ssh = SshDialer(source.host, None, config_paths=paths)
-        return SftpDialer(ssh, source.host, source.name, lanes=source.lanes)
-    return SshDialer(source.host, _words(source) or REMOTE_AGENT, config_paths=paths)
+        return SftpDialer(
+            ssh_dialer(source, None, wishes), source.host, source.name, lanes=source.lanes
+        )
+    from cas.bootstrap.launch import find_agent
+
+    return ssh_dialer(source, _words(source) or find_agent(source.name), wishes)
+
+
+def ssh_dialer(source: Source, words: Sequence[str] | None, wishes: Wishes) -> SshDialer:
+    """How to reach the program that `words` start on the host of `source`; None: no program, only
+    its files."""
+    from cas.transport.ssh import SshDialer
+
+    assert source.host is not None
+    config = wishes.ssh_config or source.ssh_config
+    return SshDialer(source.host, words, config_paths=None if config is None else [config])
 
 
 def level_for(source: Source) -> int:

@@ -116,8 +116,8 @@ class Lane:
         return TransportError(
             f"the agent did not start: {(said or noise)[-2000:]}",
             where=self.name,
-            advice="cas must be installed there (`cas serve` in the PATH), or `agent` be set in "
-            "the plan",
+            advice="cas must be installed there (`cas bootstrap` does that, without root), or "
+            "`agent` be set in the plan",
         )
 
 
