@@ -41,6 +41,7 @@ pub mod extent;
 pub mod fallback;
 pub mod frequencies;
 pub mod header;
+pub mod hits;
 pub mod huffman;
 pub mod inflate;
 pub mod model;

@@ -8,8 +8,10 @@ use super::bits::BitWriter;
 use super::coder::{Decoder, Encoder};
 use super::config::Config;
 use super::detect::another;
+use super::expert::AnyExpert;
+use super::hits::Record;
 use super::inflate::{Block, Kind, Output};
-use super::walk::{Given, Walk, right_runs};
+use super::walk::{Given, Walk};
 use super::{Error, Token, WINDOW};
 
 /// Of side information. Anything that changes what a decoder makes of it is another version.
@@ -193,14 +195,17 @@ impl Span {
         let by_plain = config.by_plain() || self.is_flushed();
         flags |= if by_plain { BY_PLAIN } else { 0 };
         let data = (&self.data[..], self.start);
-        let runs = right_runs(config, data, by_plain, &given);
-        flags |= if runs.is_some() { IN_RUNS } else { 0 };
-        let misses = runs.as_ref().map(|runs| runs.len() - 1);
+        let maybe_record = config.expert.and_then(|params| {
+            let expert = AnyExpert::new(&params, data.0, data.1);
+            Record::of(expert, data.0, by_plain, &given)
+        });
+        flags |= if maybe_record.is_some() { IN_RUNS } else { 0 };
+        let misses = maybe_record.as_ref().map(Record::misses);
         let config = &config.for_misses(misses);
         let mut side = vec![VERSION, flags];
         side.extend(config.encode());
         let mut encoder = Encoder::new();
-        let mut walk = Walk::new(config, data, by_plain, runs);
+        let mut walk = Walk::new(config, data, by_plain, maybe_record);
         walk.encode(&mut encoder, &given)?;
         side.extend(encoder.finish());
         Ok(side)
@@ -252,9 +257,9 @@ pub fn rebuild(history: &[u8], plain: &[u8], side: &[u8]) -> Result<Bits, Error>
     let phase = u32::from(flags & PHASE);
     let mut writer = BitWriter::new(phase);
     let mut decoder = Decoder::new(rest);
-    let runs = (flags & IN_RUNS != 0).then(Vec::new);
+    let maybe_record = (flags & IN_RUNS != 0).then(Record::default);
     let by_plain = flags & BY_PLAIN != 0;
-    let mut walk = Walk::new(&config, (&data, history.len()), by_plain, runs);
+    let mut walk = Walk::new(&config, (&data, history.len()), by_plain, maybe_record);
     walk.decode(&mut decoder, &mut writer, flags & GOES_ON != 0, flags & LAST != 0)?;
     decoder.finish()?;
     let (bytes, used) = writer.finish();

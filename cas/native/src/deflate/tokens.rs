@@ -1,47 +1,33 @@
 //! Coding of the tokens of a span: what an expert foretells, and what it misses.
 //!
-//! Whether an expert was right is coded in one of two ways. Where it nearly always is, the lengths of runs of
-//! right foretellings are, and a decoder hardly does more than the expert. Where it more often is wrong, there
-//! is a flag for each token, by what was foretold and how it went before. What was missed is coded by the model,
-//! or the fallback.
+//! Whether an expert was right is for `hits` to code. What was missed is coded by the model, or the fallback.
 
-use super::coder::{Coder, Counter, Number, SLOW};
+use super::coder::Coder;
 use super::config::Config;
 use super::expert::{AnyExpert, Expert};
 use super::fallback::Fallback;
+use super::hits::{Hits, Record};
 use super::model::Model;
 use super::{Error, Token};
 
 /// Codes tokens of one span, each once and in order.
 #[derive(Debug)]
 pub struct TokenCoder {
+    /// None if there is none, or a record in place of it.
     expert: Option<AnyExpert>,
-    hits: Hits,
+    hits: Option<Hits>,
     misses: Misses,
 }
 
-/// How it is coded which foretellings were right.
-#[derive(Debug)]
-enum Hits {
-    /// There are none.
-    None,
-    Flags(Box<Flags>),
-    Runs(Box<Runs>),
-}
-
 impl TokenCoder {
-    /// For `data`, of which what is from `start` on belongs to the span. With `runs`, these are what an encoder
-    /// found them to be, and the decoder knows none of them.
+    /// For `data`, of which what is from `start` on belongs to the span. With a record, it is what an encoder found,
+    /// and the decoder's is empty.
     #[must_use]
-    pub fn new(config: &Config, data: &[u8], start: usize, maybe_runs: Option<Vec<u32>>) -> Self {
-        let is_encoder_of_runs = maybe_runs.as_ref().is_some_and(|runs| !runs.is_empty());
-        let params = config.expert.filter(|_| !is_encoder_of_runs);
+    pub fn new(config: &Config, data: &[u8], start: usize, maybe_record: Option<Record>) -> Self {
+        let is_recorded = maybe_record.as_ref().is_some_and(Record::is_of_encoder);
+        let params = config.expert.filter(|_| !is_recorded);
         let expert = params.map(|params| AnyExpert::new(&params, data, start));
-        let hits = match (maybe_runs, config.expert) {
-            (_, None) => Hits::None,
-            (None, _) => Hits::Flags(Box::new(Flags::new())),
-            (Some(runs), _) => Hits::Runs(Box::new(Runs::new(runs))),
-        };
+        let hits = config.expert.map(|_| Hits::new(maybe_record));
         let misses = match &config.model {
             Some(params) => Misses::Model(Box::new(Model::new(params, start))),
             None => Misses::Fallback(Box::default()),
@@ -84,12 +70,16 @@ impl TokenCoder {
             .expert
             .as_mut()
             .map_or(token, |expert| expert.predict(data, pos));
-        let is_right = match &mut self.hits {
-            Hits::None => false,
-            Hits::Runs(runs) => runs.code(coder)?,
-            Hits::Flags(flags) => flags.code(coder, foretold, foretold == token),
-        };
-        let token = if is_right {
+        let mut maybe_foretold = None;
+        if let Some(hits) = &mut self.hits {
+            let is_right = foretold == token;
+            maybe_foretold = if hits.code(coder, self.expert.as_ref(), pos, foretold, is_right)? {
+                Some(foretold)
+            } else {
+                hits.retry(coder, self.expert.as_mut(), (data, pos), token)
+            };
+        }
+        let token = if let Some(foretold) = maybe_foretold {
             self.misses.skip(pos, foretold);
             foretold
         } else {
@@ -106,85 +96,6 @@ impl TokenCoder {
 }
 
 const OUTSIDE: Error = Error::Side("a token reaches out of its block");
-
-/// Flags of right foretellings, by the last six of them and what was foretold.
-#[derive(Debug)]
-struct Flags {
-    counters: [[Counter; 3]; 64],
-    last: usize,
-}
-
-impl Flags {
-    fn new() -> Self {
-        Self {
-            counters: [[Counter::biased(60_000, 1); 3]; 64],
-            last: 0x3F,
-        }
-    }
-
-    #[inline]
-    fn code<C: Coder>(&mut self, coder: &mut C, foretold: Token, is_right: bool) -> bool {
-        let kind = match foretold.len() {
-            1 => 0,
-            2..8 => 1,
-            _ => 2,
-        };
-        let is_right = self.counters[self.last][kind].code_limited(coder, is_right, SLOW);
-        self.last = (self.last << 1 | usize::from(is_right)) & 0x3F;
-        is_right
-    }
-}
-
-/// Runs of right foretellings, each but the last ended by a wrong one.
-#[derive(Debug)]
-struct Runs {
-    /// An encoder's, from the last to the next.
-    given: Vec<u32>,
-    left: Option<u32>,
-    is_last: Counter,
-    /// By the length of the run before: none, some, many.
-    length: [Number; 3],
-    before: usize,
-}
-
-/// No span has so many tokens.
-const ENDLESS: u32 = u32::MAX;
-
-impl Runs {
-    fn new(mut given: Vec<u32>) -> Self {
-        given.reverse();
-        let length = [(); 3].map(|()| Number::new());
-        Self {
-            given,
-            left: None,
-            is_last: Counter::biased(8000, 1),
-            length,
-            before: 2,
-        }
-    }
-
-    /// Whether the next foretelling is right.
-    #[inline]
-    fn code<C: Coder>(&mut self, coder: &mut C) -> Result<bool, Error> {
-        let left = match self.left {
-            Some(left) => left,
-            None => self.next(coder)?,
-        };
-        self.left = left.checked_sub(u32::from(left != ENDLESS));
-        Ok(left > 0)
-    }
-
-    #[cold]
-    fn next<C: Coder>(&mut self, coder: &mut C) -> Result<u32, Error> {
-        let run = self.given.pop().unwrap_or(0);
-        if self.is_last.code(coder, self.given.is_empty()) {
-            return Ok(ENDLESS);
-        }
-        let run = self.length[self.before].code(coder, run, ENDLESS - 1)?;
-        self.before = usize::from(run > 0) + usize::from(run > 8);
-        Ok(run)
-    }
-}
 
 /// What codes the tokens that were not foretold.
 #[derive(Debug)]

@@ -16,10 +16,10 @@ use super::coder::{Coder, Decoder};
 use super::codes::fixed_lengths;
 use super::config::Config;
 use super::dynamic::Header;
-use super::expert::{AnyExpert, Expert};
 use super::extent::{BlockCoder, Extent, MAX_BLOCKS, Start, StartKind};
 use super::frequencies::Frequencies;
 use super::header::{HeaderCoder, Plan};
+use super::hits::Record;
 use super::inflate::{Block, Kind};
 use super::tokens::TokenCoder;
 use super::write::{self, TokenWriter};
@@ -48,14 +48,14 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Of `data`, what is from `start` on belongs to the span. For `by_plain` see `BlockCoder`, for `maybe_runs`
+    /// Of `data`, what is from `start` on belongs to the span. For `by_plain` see `BlockCoder`, for `maybe_record`
     /// `TokenCoder::new`.
     #[must_use]
     pub fn new(
         config: &Config,
         (data, start): (&'a [u8], usize),
         by_plain: bool,
-        maybe_runs: Option<Vec<u32>>,
+        maybe_record: Option<Record>,
     ) -> Self {
         Self {
             data,
@@ -64,7 +64,7 @@ impl<'a> Walk<'a> {
             by_plain,
             blocks: BlockCoder::new(by_plain),
             headers: HeaderCoder::new(),
-            tokens: TokenCoder::new(config, data, start, maybe_runs),
+            tokens: TokenCoder::new(config, data, start, maybe_record),
         }
     }
 
@@ -269,48 +269,3 @@ impl<'a> Walk<'a> {
         self.at == self.data.len() && !self.blocks.more(coder, !is_done)
     }
 }
-
-/// The runs of tokens that the expert of `config` foretells rightly, the last one at the end; nothing if it is
-/// wrong too often for that to be the shortest way to tell it.
-#[must_use]
-pub fn right_runs(
-    config: &Config,
-    (data, start): (&[u8], usize),
-    by_plain: bool,
-    given: &Given,
-) -> Option<Vec<u32>> {
-    let mut expert = AnyExpert::new(config.expert.as_ref()?, data, start);
-    let mut runs = Vec::new();
-    let (mut run, mut seen, mut sync) = (0, 0, false);
-    for block in given.blocks {
-        let mut at = block.plain.start;
-        if let Kind::Stored { .. } = block.kind {
-            sync = block.plain.is_empty();
-            if !sync {
-                expert.stored(data, at, block.plain.end);
-            }
-            continue;
-        }
-        let end = if by_plain { block.plain.end } else { data.len() };
-        expert.block(data, at, end, std::mem::take(&mut sync));
-        for &token in &given.tokens[block.tokens.clone()] {
-            if expert.predict(data, at) == token {
-                run += 1;
-            } else {
-                runs.push(std::mem::take(&mut run));
-                if runs.len() > ALLOWANCE + seen / RARELY {
-                    return None;
-                }
-            }
-            expert.accept(data, at, token);
-            at += token.len();
-            seen += 1;
-        }
-    }
-    runs.push(run);
-    Some(runs)
-}
-
-/// Runs are told as long as an expert is wrong less than once in so many tokens, after the first few times.
-const RARELY: usize = 200;
-const ALLOWANCE: usize = 512;

@@ -6,6 +6,7 @@
 
 use super::Expert;
 use super::links::{Found, Hash, Links, Want};
+use super::unsure::Unsure;
 use crate::deflate::{Token, WINDOW};
 
 /// The numbers by which such encoders differ.
@@ -59,6 +60,8 @@ pub struct Chain {
     end: usize,
     /// Where a dictionary was put in last, if any was.
     primed: Option<usize>,
+    /// What of the history is in the chains, of an encoder that does not put in all.
+    unsure: Option<Unsure>,
     /// Tokens in the block so far.
     tokens: usize,
     /// The best match at a position, known because the one before was asked for.
@@ -77,14 +80,31 @@ impl Chain {
             links,
             end: start,
             primed: None,
+            unsure: None,
             tokens: 0,
             known: (NOWHERE, Found::default()),
         };
         if rule.lazy == 0 && rule.insert < Token::MAX_LEN && rule.sync != Sync::Prime {
-            chain.block(data, 0, start, false);
-            super::parse(&mut chain, data, 0, start);
+            chain.learn_history(data, start);
         }
         chain
+    }
+
+    /// Parses what is before `start`; then all of it goes in, and what should not have is known.
+    fn learn_history(&mut self, data: &[u8], start: usize) {
+        self.block(data, 0, start, false);
+        let mut unsure = Unsure::new(start);
+        let mut pos = 0;
+        while pos < start {
+            let token = self.predict(data, pos);
+            self.accept(data, pos, token);
+            if token.len() > self.rule.insert {
+                unsure.leave_out(pos + 1, pos + token.len());
+            }
+            pos += token.len();
+        }
+        self.links.refill(data, 0, start);
+        self.unsure = Some(unsure);
     }
 
     fn prime(&mut self, data: &[u8], pos: usize) {
@@ -109,7 +129,12 @@ impl Chain {
             reach: rule.reach,
             hasty: false,
         };
-        let found = self.links.longest(data, at, &want);
+        let found = match &self.unsure {
+            None => self.links.longest(data, at, &want),
+            Some(unsure) => self
+                .links
+                .longest_but(data, at, &want, |early| unsure.is_out(early)),
+        };
         if found.len < rule.shortest {
             Found::default()
         } else {
@@ -168,8 +193,36 @@ impl Expert for Chain {
     }
 
     #[inline]
+    fn doubt(&self, pos: usize) -> Option<usize> {
+        let unsure = self.unsure.as_ref()?;
+        let (at, found) = self.known;
+        if at == pos && found.len > 0 {
+            unsure.doubt(pos - found.dist, pos)
+        } else {
+            None
+        }
+    }
+
+    fn again(&mut self, data: &[u8], pos: usize) -> Option<Token> {
+        let (at, found) = self.known;
+        let unsure = self.unsure.as_mut()?;
+        let maybe_match = (found.len > 0).then(|| (pos - found.dist, found.len));
+        if at != pos || !unsure.tried(maybe_match) {
+            return None;
+        }
+        self.known.0 = NOWHERE;
+        Some(self.predict(data, pos))
+    }
+
+    #[inline]
     fn accept(&mut self, data: &[u8], pos: usize, token: Token) {
         self.tokens += 1;
+        if let Some(unsure) = &mut self.unsure {
+            unsure.learn(pos, token);
+            if !unsure.reaches(pos) {
+                self.unsure = None;
+            }
+        }
         if token.is_literal() {
             return;
         }

@@ -12,6 +12,9 @@ const HEADS: usize = 1 << 17;
 /// Positions that may have been put in at and after the one of a search.
 const AHEAD: usize = 300;
 
+/// Candidates that are passed over in a search as if they were not there.
+const PASSED: usize = 1024;
+
 /// What is hashed, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hash {
@@ -232,6 +235,12 @@ impl Links {
     /// The first longest match at `at`, nearest first, among those put in. Few have been put in after it.
     #[inline]
     pub fn longest(&self, data: &[u8], at: usize, want: &Want) -> Found {
+        self.longest_but(data, at, want, |_| false)
+    }
+
+    /// The same, as if those were not there that `is_out`.
+    #[inline]
+    pub fn longest_but(&self, data: &[u8], at: usize, want: &Want, is_out: impl Fn(usize) -> bool) -> Found {
         let mut best = Found {
             len: want.over,
             dist: 0,
@@ -249,12 +258,14 @@ impl Links {
         }
         let floor = (self.floor + self.first).saturating_sub(self.base);
         let mut limit = here.saturating_sub(want.reach).max(floor).max(1);
-        let mut depth = want.depth;
+        let (mut depth, mut passed) = (want.depth, 0);
         let window = &data[..at + want.max];
         let mut end = tail(window, at + best.len);
         while candidate >= limit && candidate < here {
             let early = candidate.wrapping_sub(back);
-            if tail(window, early + best.len) == end {
+            if is_out(early) && passed < PASSED {
+                (depth, passed) = (depth + 1, passed + 1);
+            } else if tail(window, early + best.len) == end {
                 let len = common(window, early, at, want.max);
                 if len > best.len && (len > want.min || at - early <= want.near) {
                     best = Found {

@@ -17,6 +17,7 @@ mod slots;
 mod table;
 #[cfg(test)]
 mod tests;
+mod unsure;
 mod zlibng;
 #[cfg(test)]
 mod zoo;
@@ -33,6 +34,10 @@ pub use score::{Score, score};
 use table::Table;
 use zlibng::ZlibNg;
 
+/// See `Expert::doubt`.
+pub const AGES: usize = 8;
+pub const TIMES: usize = 4;
+
 /// Foretells the tokens of one encoder from the plain bytes and what it has seen.
 ///
 /// `data` is the history (at most 32 KiB) and all plain bytes of a span; positions are indices into it. The
@@ -46,6 +51,18 @@ pub trait Expert {
     /// The next token that the encoder would write at `pos`. Always legal: it stays inside the block and
     /// stands for the bytes that are there. To be asked once for every token.
     fn predict(&mut self, data: &[u8], pos: usize) -> Token;
+
+    /// How much it doubts what it foretold last, at `pos`: nothing, or how old what it goes by is, in `AGES`, times `TIMES`,
+    /// and how much of the window was seen since the span began, in `TIMES`.
+    fn doubt(&self, _pos: usize) -> Option<usize> {
+        None
+    }
+
+    /// Another token, after the one foretold last at `pos` was said to be wrong; nothing if there is no other that
+    /// is likely. As legal, and never the same again. May be asked for again and again, or not at all.
+    fn again(&mut self, _data: &[u8], _pos: usize) -> Option<Token> {
+        None
+    }
 
     /// What was really there, as foretold or not. To be told for every token after it was asked for.
     fn accept(&mut self, data: &[u8], pos: usize, token: Token);
@@ -138,6 +155,18 @@ impl Expert for AnyExpert {
     #[inline]
     fn predict(&mut self, data: &[u8], pos: usize) -> Token {
         each!(self, expert, expert.predict(data, pos))
+    }
+
+    #[inline]
+    fn doubt(&self, pos: usize) -> Option<usize> {
+        match self {
+            Self::Chain(chain) => chain.doubt(pos),
+            _ => None,
+        }
+    }
+
+    fn again(&mut self, data: &[u8], pos: usize) -> Option<Token> {
+        each!(self, expert, expert.again(data, pos))
     }
 
     #[inline]
