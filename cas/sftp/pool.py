@@ -28,7 +28,7 @@ from cas.errors import HostKeyError, TransportError
 from cas.transport.sftp import SftpSession
 
 GIVE_UP_SECONDS = 600.0
-SILENT_SECONDS = 45.0  # keepalives come every 30
+SILENT_SECONDS = 25.0
 CRAWLING_SECONDS, CRAWLING_SIZE = 120.0, 4096
 WATCH_SECONDS = 1.0
 RETRY_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
