@@ -29,6 +29,12 @@ ORIGINS = (
     Column("bytes"),
     Column("wire"),
 )
+FILES = (
+    Column("file", right=False),
+    Column("in no other tier"),
+    Column("bytes"),
+)
+FILES_SHOWN = 20
 
 
 class Extents:
@@ -42,7 +48,7 @@ class Extents:
         line = row.line
         inner = line.extent.inner if line.extent else b""
         if (line.tier, line.path, inner) != self._last and (line.tier or line.path):
-            output.result(f"{line.tier}:{_file(line.path, inner)}")
+            output.result(f"{output.printable(line.tier)}:{_file(line.path, inner)}")
         self._last = line.tier, line.path, inner
         output.result(f"  {_offset(line):>14} {extent_text(line)}")
         for text in places_text(row.places, line):
@@ -89,7 +95,8 @@ def places_text(places: Places | None, line: Line) -> list[str]:
 def print_chunk(row: Row) -> None:
     """All about one chunk."""
     trace = row.line.trace
-    assert trace is not None  # it was found in the index
+    if trace is None:
+        return
     origin = trace.origin
     host = f", which calls itself {output.printable(trace.host)}" if trace.host else ""
     way = "adopted" if trace.adopted else f"fetched over lane {origin.lane}"
@@ -117,6 +124,35 @@ def print_sums(sums: Iterable[tuple[Key, Sum]], total: Sum, *, extra: list[list[
         for key, part in sums
     ]  # fmt: skip
     print_table(ORIGINS, [*rows, ["together", "", "", *_numbers(total)], *extra])
+
+
+class FileSums:
+    """Adds up what came from each file of a source, and what of that no other tier has."""
+
+    def __init__(self) -> None:
+        self._files: dict[tuple[str, bytes], list[int]] = {}
+
+    def add(self, row: Row) -> None:
+        """One chunk more."""
+        trace = row.line.trace
+        if trace is not None:
+            path = trace.place.path if trace.place else b""
+            sums = self._files.setdefault((trace.origin.tier, path), [0, 0])
+            sums[0] += trace.length if row.only else 0
+            sums[1] += trace.length
+
+    def show(self) -> None:
+        """A table of the files that have most of it."""
+        ordered = sorted(self._files.items(), key=lambda item: item[1], reverse=True)
+        rows = [
+            [f"{output.printable(tier)}:{output.show_path(path) if path else '?'}",
+             output.size(only), output.size(size)]
+            for (tier, path), (only, size) in ordered[:FILES_SHOWN]
+        ]  # fmt: skip
+        print_table(FILES, rows)
+        if len(ordered) > FILES_SHOWN:
+            output.result(f"and {output.plural(len(ordered) - FILES_SHOWN, 'more file')}")
+        output.result("")
 
 
 def extra_row(name: str, part: Sum) -> list[str]:

@@ -94,7 +94,13 @@ def flat(row: Row) -> list[Any]:
     """The row's values in the order of `COLUMNS`, names as people see them."""
     fields = row.fields()
     values = [fields.get(name) for name in COLUMNS]
-    return [output.show(value) if isinstance(value, bytes) else value for value in values]
+    return [_shown(value) for value in values]
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return output.show(value)
+    return output.printable(value) if isinstance(value, str) else value
 
 
 def write_csv(rows: Iterable[Row]) -> None:

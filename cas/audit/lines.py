@@ -20,7 +20,7 @@ from cas.pack import Origin
 class Line:
     """One extent of what is audited: of the file at `path` of `tier` (empty for content that is
     audited by its digest). A chunk of a run has no extent. `trace` is None for a chunk that is not
-    here; `again` says that the chunk stands in an earlier line too."""
+    here, or whose record cannot be read; `again`: the chunk stands in an earlier line too."""
 
     tier: str
     path: bytes

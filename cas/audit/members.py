@@ -2,9 +2,10 @@
 
 The archive is walked as for a listing (`cas/inside/`): where a member begins, it is noted how many
 chunks were copied before it, and on which level of the program. Then the program is gone through,
-and each chunk that it copies belongs to the innermost member begun before it, if that is on the
-chunk's level or below, and has not had all its bytes yet. What is left of an archive that was cut
-off, or lies behind its last member, is so the archive's own.
+with a count of the bytes that it has written on each level, and each chunk that it copies belongs
+to the innermost member begun before it that is on the chunk's level or below and does not end
+before it. What is left of an archive that was cut off, or lies behind its last member, is so the
+archive's own.
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from cas.archive import ArchiveRecipe
 from cas.entry import Content, Kind
 from cas.errors import FormatError
-from cas.inside.look import SEPARATOR, InnerEntry, Look
+from cas.inside.look import SEPARATOR, InnerEntry, Look, Lying
 from cas.inside.members import LINKS_LIMIT, normal_path
 from cas.inside.skeleton import Framework, Parts
 from cas.inside.walk import Walk
 from cas.interfaces import ContentSource
-from cas.program import Begin, End
+from cas.program import Begin, End, Skeleton
 from cas.recipe import Copy
 
 NOWHERE = -1
@@ -29,12 +31,29 @@ NOWHERE = -1
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A member, the chunks that were copied before it, and the level that it is on."""
+    """A member, how it lies in its archive, the chunks that were copied before it, and the level
+    that it is on."""
 
     entry: InnerEntry
+    lying: Lying
     path: bytes
     copied: int
     level: int
+
+    def has(self, level: int, position: int) -> bool:
+        """Whether the byte at a position of a level, after it has begun, may be its own."""
+        if self.entry.kind is not Kind.FILE or level < self.level:
+            return False
+        is_sized = self.lying.is_plain and not self.lying.is_level and self.entry.size is not None
+        if level > self.level or not is_sized:
+            return True
+        return self.lying.start <= position < self.lying.start + (self.entry.size or 0)
+
+    def offset(self, level: int, position: int) -> int:
+        """Which byte of the file that is, if it can be told."""
+        if not self.lying.is_plain or level != self.level + self.lying.is_level:
+            return NOWHERE
+        return position - (0 if self.lying.is_level else self.lying.start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +79,7 @@ class Members:
         owner, offset = self._owners[number], self._offsets[number]
         if owner == NOWHERE:
             return Piece(b"", None)
-        mark = self.marks[owner]
-        is_known = offset != NOWHERE and mark.entry.is_plain
-        return Piece(mark.path, offset if is_known else None)
+        return Piece(self.marks[owner].path, None if offset == NOWHERE else offset)
 
     def chunks_of(self, path: bytes) -> tuple[InnerEntry, list[int]] | None:
         """The last member at `path`, and the numbers of its chunks and of those of what is in it;
@@ -101,66 +118,43 @@ class Members:
             yield at
 
     def _assign(self, recipes: Sequence[ArchiveRecipe]) -> None:
-        begun: list[_Begun] = []
-        next_mark, level = 0, 0
+        begun: list[int] = []  # numbers in `marks`, each within the one before
+        next_mark = 0
+        written = [0]  # on each level that is open
         for recipe in recipes:
             lengths = iter(recipe.lengths[recipe.skeleton :])
             for op in recipe.program:
-                level += isinstance(op, Begin) - isinstance(op, End)
-                for _ in range(op.count if isinstance(op, Copy) else 0):
-                    next_mark = self._begin(begun, next_mark)
-                    self._take(begun, level, next(lengths))
+                if isinstance(op, Copy):
+                    for length in islice(lengths, op.count):
+                        next_mark = self._begin(begun, next_mark)
+                        self._take(begun, len(written) - 1, written[-1])
+                        written[-1] += length
+                elif isinstance(op, Skeleton):
+                    written[-1] += op.size
+                elif isinstance(op, Begin):
+                    written.append(0)
+                elif isinstance(op, End) and len(written) > 1:
+                    written.pop()
+                    written[-1] += op.size
 
-    def _begin(self, begun: list[_Begun], number: int) -> int:
+    def _begin(self, begun: list[int], number: int) -> int:
         """Take in the members that begin before the chunk that is next; which is the first not."""
         at = len(self._owners)
         while number < len(self.marks) and self.marks[number].copied <= at:
             path = self.marks[number].path
-            while begun and not path.startswith(self.marks[begun[-1].number].path + SEPARATOR):
+            while begun and not path.startswith(self.marks[begun[-1]].path + SEPARATOR):
                 begun.pop()
-            begun.append(_Begun(number))
+            begun.append(number)
             number += 1
         return number
 
-    def _take(self, begun: list[_Begun], level: int, length: int) -> None:
-        """Say whose the next chunk is, `length` bytes on a level."""
-        while begun:
-            last = begun[-1]
-            mark = self.marks[last.number]
-            if mark.level <= level and mark.entry.kind is Kind.FILE and last.has_room(length, mark):
-                self._owners.append(last.number)
-                self._offsets.append(last.offset(level))
-                last.known += length
-                return
+    def _take(self, begun: list[int], level: int, position: int) -> None:
+        """Say whose the next chunk is, from a position of a level."""
+        while begun and not self.marks[begun[-1]].has(level, position):
             begun.pop()
-            if begun:  # how far it is read is not known after what was in it
-                begun[-1].is_known = False
-        self._owners.append(NOWHERE)
-        self._offsets.append(NOWHERE)
-
-
-@dataclass(slots=True)
-class _Begun:
-    """A member that has begun, by its number, and how much of it was had. Its bytes are those of
-    the level on which the first of them are."""
-
-    number: int
-    known: int = 0
-    is_known: bool = True
-    level: int = NOWHERE
-
-    def has_room(self, length: int, mark: Mark) -> bool:
-        """Whether so many more bytes can be its own."""
-        size = mark.entry.size
-        is_sized = size is not None and self.is_known and mark.entry.is_plain
-        return not is_sized or self.known + length <= (size or 0)
-
-    def offset(self, level: int) -> int:
-        """Where in it the chunk is that is next, on a level."""
-        if self.level == NOWHERE:
-            self.level = level
-        self.is_known = self.is_known and level == self.level
-        return self.known if self.is_known else NOWHERE
+        owner = begun[-1] if begun else NOWHERE
+        self._owners.append(owner)
+        self._offsets.append(self.marks[owner].offset(level, position) if begun else NOWHERE)
 
 
 def members_of(content: Content, source: ContentSource, name: bytes = b"") -> Members:
@@ -183,7 +177,8 @@ def members_of(content: Content, source: ContentSource, name: bytes = b"") -> Me
     try:
         for found in Look(walk).archive(walk.source(content.size, pread), b"", name, 0):
             path = normal_path(found.entry.path)
-            marks.append(Mark(found.entry, path, passed + walk.copied, walk.level))
+            mark = Mark(found.entry, found.lying, path, passed + walk.copied, walk.level)
+            marks.append(mark)
     except FormatError:
         pass  # what was found before holds
     return Members(marks, list(parts) if len(taken) < len(content.parts) else taken)

@@ -55,11 +55,13 @@ class Tracer:
         self._store = store
         self.pages = Pages(store)
         self.records = Records(store)
+        self.damaged: list[DamageError] = []  # why records could not be read
+        self._unreadable: set[tuple[int, int]] = set()  # segments
         self._hosts: dict[tuple[bytes, str, str], str] = {}
 
     def traces(self, chunks: Iterable[Digest]) -> Iterator[Trace | None]:
-        """Where each of `chunks` was first had from; None for one that is not held. Raises
-        DamageError for a record that cannot be read."""
+        """Where each of `chunks` was first had from; None for one that is not held, or whose record
+        cannot be read: then `damaged` says so."""
         batch: list[Digest] = []
         for chunk in chunks:
             batch.append(chunk)
@@ -93,9 +95,18 @@ class Tracer:
         for chunk, at in zip(chunks, self._store.index.locate_all(chunks), strict=True):
             yield None if at is None else self._of(chunk, at)
 
-    def _of(self, chunk: Digest, at: Location) -> Trace:
-        row = self.records.row(at)
-        return self.traced(row, row.number(chunk, at))
+    def _of(self, chunk: Digest, at: Location) -> Trace | None:
+        segment = at.frame, at.segment
+        if segment in self._unreadable:
+            return None
+        try:
+            row = self.records.row(at)
+            number = row.number(chunk, at)
+        except (DamageError, FormatError) as error:
+            self._unreadable.add(segment)
+            self.damaged.append(DamageError(error.what, where=error.where))
+            return None
+        return self.traced(row, number)
 
     def _place(self, origin: Origin, number: int) -> Place | None:
         before = 0

@@ -45,7 +45,17 @@ class InnerEntry:
     gid: int = 0
     target: bytes = b""
     link: bytes = b""
-    is_plain: bool = True  # the chunks in the archive are the file's bytes, with no holes
+
+
+@dataclass(frozen=True, slots=True)
+class Lying:
+    """How a member lies in its archive: from byte `start` of the level that this is read on. If it
+    `is_level`, a level of its own begins there. If it `is_plain`, the bytes there are the file's,
+    without holes."""
+
+    start: int = 0
+    is_level: bool = False
+    is_plain: bool = True
 
 
 class Found:
@@ -54,10 +64,12 @@ class Found:
     def __init__(
         self,
         entry: InnerEntry,
+        lying: Lying,
         read: Callable[[], Iterator[bytes]],
         take: Callable[[], list[Chunk] | None],
     ) -> None:
         self.entry = entry
+        self.lying = lying
         self.is_read = False
         self._read = read
         self._take = take
@@ -83,15 +95,17 @@ class Look:
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
 
-    def archive(self, body: Source, prefix: bytes, name: bytes, nested: int) -> Iterator[Found]:
-        """What is in `body`, which may be an archive of this name, `nested` in others; the members'
-        paths begin with `prefix`."""
+    def archive(
+        self, body: Source, prefix: bytes, name: bytes, nested: int, start: int = 0
+    ) -> Iterator[Found]:
+        """What is in `body`, which may be an archive of this name, `nested` in others, and begins
+        at byte `start` of its level; the members' paths begin with `prefix`."""
         for _ in range(RESTARTS):
             before = body.position
             form = self._form(body)
             if form is None or nested > NESTED_LIMIT:
                 return
-            yield from self._parsed(form, body, prefix, name, nested)
+            yield from self._parsed(form, body, prefix, name, nested, start)
             if body.position == before:
                 return
 
@@ -113,13 +127,13 @@ class Look:
         return None if is_over or is_later else self._walk.next_codec
 
     def _parsed(
-        self, form: Form, body: Source, prefix: bytes, name: bytes, nested: int
+        self, form: Form, body: Source, prefix: bytes, name: bytes, nested: int, start: int
     ) -> Iterator[Found]:
         items = _items(form, body)
         if items is not None:
             for item in items:
                 if isinstance(item, Member):
-                    can_go_on = yield from self._member(item, prefix, nested)
+                    can_go_on = yield from self._member(item, prefix, nested, start + body.position)
                     if not can_go_on:
                         return
         elif form is Form.GZIP or form is Form.ZLIB:
@@ -145,16 +159,19 @@ class Look:
         inner = self._walk.source()
         if self._form(inner) is None:
             entry = InnerEntry(prefix + _uncompressed(name), Kind.FILE, None)
-            yield Found(entry, partial(self._rest, inner), lambda: None)
+            yield Found(entry, Lying(), partial(self._rest, inner), lambda: None)
         else:
             yield from self.archive(inner, prefix, _uncompressed(name), nested + 1)
         body.skip(self._walk.leave())
 
-    def _member(self, item: Member, prefix: bytes, nested: int) -> Generator[Found, None, bool]:
+    def _member(
+        self, item: Member, prefix: bytes, nested: int, start: int
+    ) -> Generator[Found, None, bool]:
         """One member and what is in it; whether the archive can be read on."""
         is_level = item.codec is not None and item.codec is self._codec(item.body)
         found = Found(
-            _entry(item, prefix, is_level),
+            _entry(item, prefix),
+            _lying(item, start, is_level),
             partial(self._data, item, is_level),
             partial(self._chunks, item, is_level),
         )
@@ -169,7 +186,7 @@ class Look:
         elif item.endless:
             return False
         elif not item.opaque and item.codec is None and item.runs is None:
-            yield from self.archive(item.body, inside, name, nested + 1)
+            yield from self.archive(item.body, inside, name, nested + 1, start)
         return True
 
     def _chunks(self, item: Member, is_level: bool) -> list[Chunk] | None:
@@ -231,12 +248,16 @@ def _ignore(_: bytes) -> None:
     pass
 
 
-def _entry(item: Member, prefix: bytes, is_level: bool) -> InnerEntry:
-    is_plain = item.runs is None and not item.opaque and (is_level or item.codec is None)
+def _entry(item: Member, prefix: bytes) -> InnerEntry:
     return InnerEntry(
         prefix + item.path, item.kind, None if item.endless else item.size, item.mode,
-        item.mtime_ns, item.uid, item.gid, item.target, item.link, is_plain,
+        item.mtime_ns, item.uid, item.gid, item.target, item.link,
     )  # fmt: skip
+
+
+def _lying(item: Member, start: int, is_level: bool) -> Lying:
+    is_readable = is_level or (item.codec is None and not item.opaque)
+    return Lying(start, is_level, is_readable and item.runs is None)
 
 
 def _uncompressed(name: bytes) -> bytes:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,8 +48,8 @@ class _Result:
     rows: Iterable[Row]
     sums: Sums
     missing: Sum
+    damaged: list[DamageError]
     only: Sum | None = None
-    damaged: list[DamageError] = field(default_factory=list)
 
 
 @click.command("audit", short_help="Say where chunks, files, tiers were first had from.")
@@ -108,9 +109,10 @@ def command(
             else:
                 result = _of(store, tracer, subject, wish)
             _show(result, wish)
-    for damage in result.damaged:
+            damaged = tracer.damaged
+    for damage in damaged:
         output.say_error(damage)
-    return EXIT_DAMAGE if result.damaged else EXIT_DONE
+    return EXIT_DAMAGE if damaged else EXIT_DONE
 
 
 def _of(store: Store, tracer: Tracer, text: str, wish: _Wish) -> _Result:
@@ -121,18 +123,18 @@ def _of(store: Store, tracer: Tracer, text: str, wish: _Wish) -> _Result:
     from cli.audited import subject_of
 
     subject = subject_of(store, text)
-    sums, missing, damaged = Sums(), Sum(), list[DamageError]()
+    sums, missing = Sums(), Sum()
     if subject.kind == "chunk":
         chunk = Digest(subject.id)
         trace = tracer.trace(chunk)
         length = trace.length if trace else 0
         lines: Iterable[Line] = [Line("", b"", chunk, length, None, trace, again=False)]
     elif subject.kind == "run":
-        lines = lines_from(tracer, store.index, Origins(run=subject.id), damaged)
+        lines = lines_from(tracer, store.index, Origins(run=subject.id), tracer.damaged)
     else:
         lines = subject.lines(store, Audit(tracer))
     rows = _rows(store, tracer, _counted(lines, sums, missing), wish)
-    return _Result(_kind(subject), subject.name, rows, sums, missing, damaged=damaged)
+    return _Result(_kind(subject), subject.name, rows, sums, missing, tracer.damaged)
 
 
 def _kind(subject: Subject) -> str:
@@ -144,14 +146,13 @@ def _everything(store: Store, tracer: Tracer, wish: _Wish) -> _Result:
     from cas.audit.lines import Origins, lines_from
     from cas.audit.sums import Sum, Sums, sum_all
 
-    damaged: list[DamageError] = []
     if not (wish.extents or wish.as_csv or wish.parquet):
-        sums = sum_all(store.index, tracer.records, damaged)
-        return _Result("store", "", (), sums, Sum(), damaged=damaged)
+        sums = sum_all(store.index, tracer.records, tracer.damaged)
+        return _Result("store", "", (), sums, Sum(), tracer.damaged)
     sums = Sums()
-    lines = lines_from(tracer, store.index, Origins(), damaged)
+    lines = lines_from(tracer, store.index, Origins(), tracer.damaged)
     rows = _rows(store, tracer, _counted(lines, sums, Sum()), wish)
-    return _Result("store", "", rows, sums, Sum(), damaged=damaged)
+    return _Result("store", "", rows, sums, Sum(), tracer.damaged)
 
 
 def _from(store: Store, tracer: Tracer, name: str, wish: _Wish) -> _Result:
@@ -163,8 +164,9 @@ def _from(store: Store, tracer: Tracer, name: str, wish: _Wish) -> _Result:
     from cli.origins import origins_named
 
     origins, others = origins_named(store, name)
-    damaged: list[DamageError] = []
-    only = set(chunks_from(tracer.records, store.index, origins, damaged))
+    only = set(chunks_from(tracer.records, store.index, origins, tracer.damaged))
+    if not only and tracer.damaged:
+        raise tracer.damaged[0]
     if not only:
         raise NotHeldError("nothing that is held was first had from it", where=name)
     other_chunks(store, others, only)
@@ -174,7 +176,7 @@ def _from(store: Store, tracer: Tracer, name: str, wish: _Wish) -> _Result:
         Row(row.line, row.line.chunk in only, row.places)
         for row in _rows(store, tracer, _alone(lines, only, alone), wish)
     )
-    return _Result("origin", name, rows, sums, Sum(), alone, damaged)
+    return _Result("origin", name, rows, sums, Sum(), tracer.damaged, alone)
 
 
 def _alone(lines: Iterable[Line], only: set[Digest], alone: Sum) -> Iterator[Line]:
@@ -228,8 +230,9 @@ def _show(result: _Result, wish: _Wish) -> None:
 def _show_json(result: _Result) -> None:
     from cli import auditrows
 
-    head = {"schema": auditrows.SCHEMA, "kind": result.kind, "name": result.name}
-    output.json_line({"event": "audit", **head})
+    head = {"schema": auditrows.SCHEMA, "kind": result.kind}
+    name = output.name_fields("name", os.fsencode(result.name))
+    output.json_line({"event": "audit", **head, **name})
     for row in result.rows:
         auditrows.extent_event(row)
     for key, part in result.sums.content.items():
@@ -246,17 +249,21 @@ def _show_json(result: _Result) -> None:
 
 
 def _show_text(result: _Result, wish: _Wish) -> None:
-    from cli.auditing import Extents, extra_row, print_chunk, print_sums
+    from cli.auditing import Extents, FileSums, extra_row, print_chunk, print_sums
 
     if result.kind == "chunk":
         for row in result.rows:
             print_chunk(row)
         return
-    extents = Extents()
+    extents, files = Extents(), FileSums()
     is_listed = wish.extents or wish.places or result.kind == "file"
     for row in result.rows:
+        if result.only is not None:
+            files.add(row)
         if is_listed:
             extents.write(row)
+    if result.only is not None:
+        files.show()
     extra = [
         extra_row(name, part)
         for name, part in (

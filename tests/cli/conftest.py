@@ -107,19 +107,20 @@ def make_source(root: Path) -> None:
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     """A plan and a source, nothing fetched yet."""
-    return _make_place(tmp_path)
+    return make_place(tmp_path)
 
 
 @pytest.fixture(scope="session")
 def synced(tmp_path_factory: pytest.TempPathFactory) -> Place:
     """A place where everything was fetched; not to be changed."""
-    made = _make_place(tmp_path_factory.mktemp("synced"))
+    made = make_place(tmp_path_factory.mktemp("synced"))
     done = made.cas("sync")
     assert done.returncode == 0, done.stderr.decode()
     return made
 
 
-def _make_place(path: Path) -> Place:
+def make_place(path: Path) -> Place:
+    """A plan and a source below `path`."""
     source = path / "source"
     make_source(source)
     (path / "plan.toml").write_text(PLAN.format(source=source))

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from tests.audit.packs import count
-from tests.cli.conftest import Place
+from tests.audit.packs import count, harm
+from tests.cli.conftest import Place, command_line, make_place
 from tests.inside.test_inside import some_files, tar_of
 
 Event = dict[str, Any]
@@ -57,9 +57,7 @@ def bytes_at(extent: Event) -> bytes:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Place:
     """`first` brings an archive, `second` what was in it and more."""
-    from tests.cli.conftest import _make_place
-
-    place = _make_place(tmp_path_factory.mktemp("audited"))
+    place = make_place(tmp_path_factory.mktemp("audited"))
     files = {**some_files(), "big": os.urandom(400_000)}
     packed = gzip.compress(tar_of(files), mtime=0)
     (place.source / "first" / "all.tar.gz").write_bytes(packed)
@@ -156,6 +154,9 @@ def test_what_is_here_because_of_a_tier(store: Place) -> None:
     assert 0 < total["only"]["bytes"] < total["bytes"]
     (whole,) = only(audit(store, "--from", "here"), "total")
     assert whole["only"]["bytes"] == whole["bytes"] == only(audit(store), "total")[0]["bytes"]
+    files = store.cas("audit", "--from", "first").stdout.decode().splitlines()
+    assert files[0].split() == ["file", "in", "no", "other", "tier", "bytes"]
+    assert any(f"first:{store.source}/first/all.tar.gz" in line for line in files)
     wrong = store.cas("audit", "--from", "frist")
     assert (1, True) == (wrong.returncode, b"did you mean" in wrong.stderr)
 
@@ -208,22 +209,35 @@ def test_origins_survive_a_repair_and_a_new_index(store: Place, tmp_path: Path) 
     assert 0 == again.returncode, again.stderr.decode()
     rebuilt = {one["chunk"]: one for one in only(audit(place, "--extents"), "extent")}
     assert before == rebuilt
-    pack = max((place.store / "packs").iterdir(), key=lambda path: path.stat().st_size)
-    data = bytearray(pack.read_bytes())
-    data[-1] ^= 1
-    pack.chmod(0o644)
-    pack.write_bytes(data)
+    harm(place.store, bytes.fromhex(next(iter(before))))
     assert 12 == place.cas("verify", "--repair").returncode
     assert 0 == place.cas("sync").returncode
     (total,) = only(audit(place), "total")
     assert sum(one["length"] for one in before.values()) == total["bytes"]
     repaired = {one["chunk"]: one for one in only(audit(place, "--extents"), "extent")}
     fetched = [chunk for chunk in before if before[chunk] != repaired[chunk]]
-    assert 0 < len(fetched) < len(before)
+    assert next(iter(before)) in fetched
+    assert len(fetched) < len(before)
     assert {one["run"] for one in before.values()}.isdisjoint(
         repaired[chunk]["run"] for chunk in fetched
     )
     assert total["again"]["chunks"] >= len(fetched)
+
+
+def test_a_damaged_record_is_said_and_the_rest_audited(store: Place, tmp_path: Path) -> None:
+    copy = shutil.copytree(store.store, tmp_path / "store")
+    tier = only(audit(store, "second"), "extent")
+    chunk = bytes.fromhex(tier[-1]["chunk"])
+    pack = harm(copy, chunk, record=True)
+    events = audit(store, "--store", copy, "second", code=12)
+    assert len(tier) == len(only(events, "extent"))
+    held = [one for one in only(events, "extent") if one["held"]]
+    assert 0 < len(held) < len(tier)
+    (said,) = only(events, "total")[0]["damaged"]
+    assert f"pack {pack.name}" in said
+    for words in ([], [chunk.hex()], ["--from", "second"]):
+        done = store.cas("audit", "--store", copy, *words)
+        assert (12, 1) == (done.returncode, done.stderr.count(b"\n")), words
 
 
 def test_what_is_adopted_is_said_to_be(place: Place) -> None:
@@ -252,12 +266,6 @@ def test_names_that_mean_nothing(store: Place) -> None:
 
 
 def test_a_closed_pipe_is_no_matter(store: Place) -> None:
-    words = ["sh", "-c", f"{' '.join(_words())} audit --csv first | head -n 1"]
+    words = ["sh", "-c", f"{' '.join(command_line())} audit --csv first | head -n 1"]
     done = subprocess.run(words, cwd=store.path, env=store.environment(), capture_output=True)
     assert (1, b"") == (done.stdout.count(b"\n"), done.stderr)
-
-
-def _words() -> list[str]:
-    from tests.cli.conftest import command_line
-
-    return command_line()

@@ -13,7 +13,7 @@ import pytest
 from cas.ids import Digest
 from cas.interfaces import Changes
 from cli import wiring
-from tests.cli.conftest import Place, _make_place
+from tests.cli.conftest import Place, make_place
 from tests.inside.test_inside import some_files, tar_of, zip_of
 
 JSON = os.urandom(3000).hex().encode()
@@ -22,7 +22,7 @@ JSON = os.urandom(3000).hex().encode()
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Place:
     """Two tiers, an archive with an archive in it in the first."""
-    place = _make_place(tmp_path_factory.mktemp("found"))
+    place = make_place(tmp_path_factory.mktemp("found"))
     zipped = zip_of({"deep/name.json": JSON, "x": os.urandom(3000)})
     files = {**some_files(), "in.zip": zipped, "big": os.urandom(400_000)}
     packed = gzip.compress(tar_of(files), mtime=0)
