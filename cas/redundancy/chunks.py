@@ -55,17 +55,26 @@ def tier_chunks(store: Store, snapshot: Snapshot) -> Iterator[Part]:
     """
     for ref in snapshot.pages:
         first = 0
-        for entry in store.page(ref.id):
+        entries = store.page(ref.id)
+        lost = _lost(store, entries)
+        for entry in entries:
             content = entry.content
             if content is not None and content.chunk_count:
-                yield from _parts(store, entry, content, ref.id, first)
+                yield from _parts(store, entry, content, ref.id, first, lost)
                 first += content.chunk_count
 
 
+def _lost(store: Store, entries: list[Entry]) -> set[Digest]:
+    """The recipes of a page that are not here: none, unless they were damaged."""
+    parts = [part for entry in entries if entry.content for part in entry.content.parts]
+    held = store.index.held(parts) if parts else []
+    return {part for part, here in zip(parts, held, strict=True) if not here}
+
+
 def _parts(
-    store: Store, entry: Entry, content: Content, page: Digest, first: int
+    store: Store, entry: Entry, content: Content, page: Digest, first: int, lost: set[Digest]
 ) -> Iterator[Part]:
-    if not content.parts or not all(store.index.held(content.parts)):
+    if not content.parts or not lost.isdisjoint(content.parts):
         yield Part(entry, content, page, first, (content.digest,), (content.size,))
         return
     for part in content.parts:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from cas.archive import ArchiveRecipe
 from cas.ids import DIGEST_SIZE, Digest
 from cas.redundancy.chunks import Part, tier_chunks
+from cas.redundancy.paths import Paths
 from cas.redundancy.runs import RECORDS_AT_ONCE, SortedRuns
 from cas.snapshot import Snapshot
 from cas.store.store import Store
@@ -27,6 +28,7 @@ TAIL_SIZE = (LENGTH_BITS + LABEL_BITS + FILE_BITS + TIER_BITS) // 8
 RECORD_SIZE = DIGEST_SIZE + TAIL_SIZE
 LENGTH_MOST = 2**LENGTH_BITS - 1  # a file whose recipe is lost may claim more, and is none of use
 LABELS_LIMIT = 2**LABEL_BITS
+AT_ONCE = 4096  # records that are handed to the sort, about
 _LABEL_AT, _FILE_AT = LENGTH_BITS, LENGTH_BITS + LABEL_BITS
 _TIER_AT = _FILE_AT + FILE_BITS
 
@@ -75,6 +77,7 @@ class Count:
     shared: array[int] = field(default_factory=lambda: array("Q"))
     partners: list[int] = field(default_factory=list)
     archives: bytearray = field(default_factory=bytearray)
+    paths: Paths = field(default_factory=Paths)
 
     def by_set(self) -> dict[int, Sum]:
         """The sums by set of tiers alone."""
@@ -105,8 +108,7 @@ def count(
     counted = Count()
     with SortedRuns(RECORD_SIZE, at_once=at_once) as runs:
         for number, snapshot in enumerate(snapshots):
-            runs_of = _records(store, snapshot, number, counted, labels)
-            for records in runs_of:
+            for records in _records(store, snapshot, number, counted, labels):
                 runs.add(records)
         files = len(counted.unpacked)
         counted.repeated, counted.shared = (
@@ -127,25 +129,35 @@ def _records(
     """The records of a tier, those of a part at a time; the tier and its files are counted."""
     tier = TierCount(snapshot.tier, logical=snapshot.logical)
     counted.tiers.append(tier)
-    entry = None
+    entry, records = None, list[bytes]()
     for part in tier_chunks(store, snapshot):
         if part.entry is not entry:
             entry = part.entry
-            tier.files += 1
-            tier.unknown += not part.is_known
-            counted.unpacked.append(0)
-            counted.archives.append(isinstance(part.recipe, ArchiveRecipe))
-        size = sum(part.lengths)
+            _begin_file(counted, tier, part)
+        size = part.lengths[0] if len(part.lengths) == 1 else sum(part.lengths)
         tier.unpacked += size
         tier.chunks += len(part.ids)
         counted.unpacked[-1] += size
         base = number << _TIER_AT | (len(counted.unpacked) - 1) << _FILE_AT
-        yield _part_records(part, base, None if labels is None else labels(part))
+        records += _part_records(part, base, None if labels is None else labels(part))
+        if len(records) >= AT_ONCE:
+            yield records
+            records = []
+    yield records
+
+
+def _begin_file(counted: Count, tier: TierCount, part: Part) -> None:
+    tier.files += 1
+    tier.unknown += not part.is_known
+    counted.unpacked.append(0)
+    counted.archives.append(isinstance(part.recipe, ArchiveRecipe))
+    counted.paths.add(part.entry.path)
 
 
 def _part_records(part: Part, base: int, labels: Sequence[int] | None) -> list[bytes]:
-    if not part.is_known:
-        base |= min(part.lengths[0], LENGTH_MOST)
+    if len(part.ids) == 1:
+        label = 0 if labels is None else labels[0]
+        base |= label << _LABEL_AT | min(part.lengths[0], LENGTH_MOST)
         return [part.ids[0] + base.to_bytes(TAIL_SIZE, "big")]
     if labels is None:
         return [

@@ -1,21 +1,18 @@
 """Where the redundancy lies: directories, archives, kinds of files, single files.
 
-One more walk over the pages, after the chunks were counted; recipes are not read again. The
-`repeated` bytes of a file came before, in an earlier tier or earlier in its own, and add up: over
-all files they are what is unpacked less what is distinct. `shared` are those that another tier has
-too, whichever is the first, so that a pair of files has them twice.
+The `repeated` bytes of a file came before, in an earlier tier or earlier in its own, and add up:
+over all files they are what is unpacked less what is distinct. `shared` are those that another tier
+has too, whichever is the first, so that a pair of files has them twice.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from cas.redundancy.count import Count
-from cas.redundancy.kinds import kind_of
-from cas.snapshot import Snapshot
-from cas.store.store import Store
+from cas.redundancy.kinds import NONE, kind_of
 
 KINDS_LIMIT = 10_000  # kept apart; what comes after has the kind of what has no extension
 DOMINANT = 0.9  # a directory is not named if one name in it has this much of what it has
@@ -54,17 +51,14 @@ class Places:
     files: list[Place]
 
 
-def find_places(
-    store: Store, snapshots: Sequence[Snapshot], counted: Count, *, most: int
-) -> Places:
-    """Up to `most` places of each sort, of the snapshots that were `counted`, and raises as that
-    did."""
+def find_places(counted: Count, *, most: int) -> Places:
+    """Up to `most` places of each sort."""
     directories, archives, files = _Top(most), _Top(most), _Top(most)
     kinds: dict[bytes, Place] = {}
-    row = 0
-    for tier, snapshot in enumerate(snapshots):
+    row, paths = 0, iter(counted.paths)
+    for tier, totals in enumerate(counted.tiers):
         tree = _Tree(tier, directories)
-        for path in _paths(store, snapshot):
+        for path in islice(paths, totals.files):
             place = Place(tier, path, 1, counted.unpacked[row], counted.repeated[row],
                           counted.shared[row], counted.partners[row])  # fmt: skip
             if counted.archives[row]:
@@ -73,7 +67,7 @@ def find_places(
                 files.offer(place.shared, place)
             kind = kind_of(path)
             if kind not in kinds and len(kinds) >= KINDS_LIMIT:
-                kind = b""
+                kind = NONE
             kinds.setdefault(kind, Place(-1, kind)).add(place)
             tree.add(place)
             row += 1
@@ -82,14 +76,6 @@ def find_places(
     for place in kinds.values():
         by_kind.offer(place.repeated, place)
     return Places(directories.places(), archives.places(), by_kind.places(), files.places())
-
-
-def _paths(store: Store, snapshot: Snapshot) -> Iterator[bytes]:
-    """The paths of the files that have chunks, as `tier_chunks` has them."""
-    for ref in snapshot.pages:
-        for entry in store.page(ref.id):
-            if entry.content is not None and entry.content.chunk_count:
-                yield entry.path
 
 
 @dataclass(slots=True)

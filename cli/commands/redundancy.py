@@ -58,8 +58,8 @@ def command(
         chosen = choose(store, plan, names)
         snapshots = [tier.snapshot for tier in chosen.scanned]
         counted = count(store, snapshots)
-        overlap = Overlap(len(snapshots), {k: v.bytes for k, v in counted.by_set().items()})
-        places = find_places(store, snapshots, counted, most=most)
+    overlap = Overlap(len(snapshots), {k: v.bytes for k, v in counted.by_set().items()})
+    places = find_places(counted, most=most)
     found = Findings(chosen.scanned, counted, overlap, overlap.matrix(), places)
     if as_json:
         for event, fields in json_events(found):

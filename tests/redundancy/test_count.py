@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cas.errors import StoreError
 from cas.interfaces import Changes
-from cas.redundancy import runs
+from cas.redundancy import paths, runs
 from cas.redundancy.count import Count, count
 from cas.redundancy.overlap import Overlap
 from cas.redundancy.places import find_places
@@ -100,8 +100,7 @@ def test_files_add_up_to_what_is_repeated(tiers: Tiers) -> None:
     with tempfile.TemporaryDirectory() as directory:
         store = _made(Path(directory), tiers)
         counted = _count(store)
-        snapshots = [store.latest(tier)[1] for tier in sorted(store.tiers())]
-        places = find_places(store, snapshots, counted, most=1000)
+        places = find_places(counted, most=1000)
     unpacked = sum(tier.unpacked for tier in counted.tiers)
     assert unpacked == sum(counted.unpacked)
     assert unpacked - _overlap(counted).total == sum(counted.repeated)
@@ -123,8 +122,7 @@ def test_a_directory_that_one_name_makes_up_is_not_named(tmp_path: Path) -> None
     store = _made(tmp_path, [{"x": [*half, (3, 5000)]},
                              {"top/deep/a": half, "top/deep/b": half, "top/c": [(9, 9)],
                               "lone/big": [(3, 5000)]}])  # fmt: skip
-    snapshots = [store.latest(tier)[1] for tier in sorted(store.tiers())]
-    places = find_places(store, snapshots, _count(store), most=10)
+    places = find_places(_count(store), most=10)
     assert [b"top/deep"] == [place.name for place in places.directories]
     assert [(b"lone/big", 5000), (b"x", 7000)] == sorted(
         (place.name, place.shared) for place in places.files if place.shared > 4000
@@ -194,6 +192,18 @@ def test_records_come_back_in_order(records: list[bytes], at_once: int) -> None:
             sorter.add(records[at : at + 4])
         back = [record for batch in sorter.batches() for record in batch]
     assert sorted(records) == back
+
+
+@given(
+    st.lists(st.binary(max_size=8).map(lambda path: path.replace(b"\0", b"/"))), st.integers(1, 9)
+)
+def test_paths_come_back(names: list[bytes], piece: int) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(paths, "PIECE", piece)
+        kept = paths.Paths()
+        for name in names:
+            kept.add(name)
+        assert names == list(kept) == list(kept)
 
 
 def test_a_full_disk_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
