@@ -76,7 +76,7 @@ async def carry_out(
         else:
             opened = wiring.writing(root, allow_network_fs=order.allow_network_fs)
             store, writer = stack.enter_context(opened)
-            wiring.show_store(dialers.values(), store)
+        wiring.show_store(dialers.values(), store, keeps=writer is not None)
         try:
             async with shown(display_for(run.state, as_json=order.as_json)):
                 options = _options(plan, order)

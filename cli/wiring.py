@@ -194,15 +194,15 @@ def dialers_for(plan: Plan, tiers: tuple[Tier, ...], wishes: Wishes) -> dict[str
     return {name: dialer_for(plan.sources[name], wishes) for name in names}
 
 
-def show_store(dialers: Iterable[Dialer], store: Store) -> None:
-    """Tell those who must know it where what comes is kept."""
+def show_store(dialers: Iterable[Dialer], store: Store, *, keeps: bool) -> None:
+    """Tell those who must know it what is held, and whether what comes is kept there."""
     from cas.sftp.source import SftpDialer
     from cas.transport.early import EarlyDialer
 
     for dialer in dialers:
         far = dialer.dialer if isinstance(dialer, EarlyDialer) else dialer
         if isinstance(far, SftpDialer):
-            far.store = store
+            far.store, far.keeps = store, keeps
 
 
 def _words(source: Source) -> list[str]:

@@ -1,18 +1,17 @@
-"""The contents of files at the source: known here, or fetched and read here.
+"""The contents of files at the source that are not known here: fetched, and read here.
 
-A file goes through three steps, each some way ahead of the next: `decide` says of many at a time
-what is known already; `begin` has it fetched, as soon as there is room; `finish` waits for it and
-reads it. What is on its way at a time is enough to keep all connections busy, and no more: the file
-whose turn comes first is not to share them with those that come much later.
+After `Known.decide` has found out what is known, `begin` has a file fetched as soon as there is
+room, and `finish` waits for it and reads it. What is on its way at a time is enough to keep all
+connections busy, and no more: the file whose turn comes first is not to share them with those that
+come much later.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, wait
-from dataclasses import dataclass
+from collections.abc import Callable
+from concurrent.futures import wait
 
 from cas.agent.content import ContentMaker
 from cas.agent.spool import Spool
@@ -21,39 +20,14 @@ from cas.archive import decode_any_recipe
 from cas.entry import INCONSISTENT, Content, Problem
 from cas.ids import EMPTY_DIGEST, Digest
 from cas.sftp.fetch import Fetched
-from cas.sftp.here import Here
+from cas.sftp.known import Got, Wanted
 from cas.sftp.remote import Remote
 from cas.sftp.shelf import Shelf
-from cas.transport.sftp import Attributes
 
 IN_TRANSIT = 32 * 2**20  # bytes on their way; more than all connections have asked for, mostly
 FILES_AT_ONCE = 512
 WAIT_SECONDS = 0.25
 OTHER_SUM = "what came is not what sha256sum says of it there"
-
-
-@dataclass(slots=True, eq=False)
-class Wanted:
-    """A regular file: its entry path, where the server has it, and what it is. `content` if that is
-    known; `sum`, its SHA-256 by the far end; `coming`, once it is being fetched, in `reserved`
-    bytes of room."""
-
-    path: bytes
-    server_path: bytes
-    seen: Attributes
-    content: Content | None = None
-    sum: Digest | None = None
-    coming: Future[Fetched] | None = None
-    reserved: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Got:
-    """A file's content, and what the file was when it was had; flags for its entry."""
-
-    content: Content
-    seen: Attributes
-    flags: int = 0
 
 
 class Contents:
@@ -64,7 +38,6 @@ class Contents:
         self,
         remote: Remote,
         shelf: Shelf,
-        here: Here,
         spool: Spool,
         tier: str,
         *,
@@ -74,7 +47,6 @@ class Contents:
     ) -> None:
         self._remote = remote
         self._shelf = shelf
-        self._here = here
         self._spool = spool
         self._staging = shelf.tier(tier)
         self._fetcher = remote.fetcher(self._staging, count)
@@ -83,27 +55,6 @@ class Contents:
         self._check = check
         self._coming: set[Wanted] = set()
         self._keys: set[bytes] = set()
-
-    def decide(self, files: Sequence[Wanted]) -> None:
-        """Set what is known of the contents of these files."""
-        for file in files:
-            if not file.seen.size:
-                file.content = Content(0, EMPTY_DIGEST, 0)
-            else:
-                self._know(file, self._here.content_at(file.path, file.seen))
-        unknown = [file for file in files if file.content is None]
-        sums = self._remote.sums([(file.server_path, file.seen.size) for file in unknown])
-        for file in unknown:
-            file.sum = sums.get(file.server_path)
-            if file.sum is not None:
-                self._know(file, self._here.content_of(file.sum, file.seen.size))
-
-    def _know(self, file: Wanted, content: Content | None) -> None:
-        """Take a content that the store has; its recipes, too, may be asked for."""
-        if content is not None:
-            for part in content.parts:
-                self._spool.put(part, self._here.recipe(part))
-            file.content = content
 
     def begin(self, file: Wanted, *, now: bool = False) -> bool:
         """Have a file fetched, if it must be and there is room; `now`, it is needed next."""
@@ -148,6 +99,10 @@ class Contents:
         if doubt:
             self._report(Problem(file.path, doubt, left_out=False))
         return Got(content, fetched.seen, INCONSISTENT if doubt else 0)
+
+    def told(self) -> None:
+        """The client knows now of all that was finished."""
+        self._shelf.told()
 
     def end(self) -> None:
         """All files of the tier have been finished: what else is staged of it is of no use."""

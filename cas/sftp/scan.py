@@ -27,8 +27,10 @@ from cas.entry import DEVICES, IMPLIED, UNREADABLE, Entry, Kind, Owner, Problem
 from cas.errors import SourceError
 from cas.page import OWNER_LIMIT, Paginator
 from cas.recipe import SIZE_LIMIT
-from cas.sftp.contents import Contents, Wanted
+from cas.sftp.contents import Contents
+from cas.sftp.guesses import Guesses
 from cas.sftp.here import NS, Here
+from cas.sftp.known import Known, Wanted
 from cas.sftp.remote import Remote
 from cas.sftp.shelf import Shelf
 from cas.sftp.walk import Item, Places, admit, problem_of, walk
@@ -49,7 +51,8 @@ class _Coming:
 
 
 class SftpScanner:
-    """One scan of `roots` (absolute, or `~` first) for the tier `tier`; see `Scanning`."""
+    """One scan of `roots` (absolute, or `~` first) for the tier `tier`; see `Scanning`. Without a
+    `shelf` to stage files on, it only counts."""
 
     def __init__(
         self,
@@ -59,21 +62,25 @@ class SftpScanner:
         tier: str,
         *,
         remote: Remote,
-        shelf: Shelf,
         here: Here,
+        shelf: Shelf | None,
     ) -> None:
         self.progress = ScanProgress()
         self._roots = roots
         self._rules = rules
         self._spool = spool
         self._remote = remote
-        self._shelf = shelf
         self._problems: list[Problem] = []
         self._unlisted = 0
         self._stopped = Event()
-        self._contents = Contents(
-            remote, shelf, here, spool, tier,
-            report=self._report, count=self._count, check=self._check,
+        self._known = Known(remote, here, spool)
+        self._contents = (
+            Guesses(spool)
+            if shelf is None
+            else Contents(
+                remote, shelf, spool, tier,
+                report=self._report, count=self._count, check=self._check,
+            )
         )  # fmt: skip
 
     @property
@@ -91,7 +98,7 @@ class SftpScanner:
         try:
             places = admit(self._remote, self._roots, self._report)
             above = paths_above(places.roots)
-            names = _Ahead(self._walked(places), self._contents)
+            names = _Ahead(self._walked(places), self._known, self._contents)
             paginator = Paginator()
             entries: list[Entry] = []
             for coming in names:
@@ -119,7 +126,7 @@ class SftpScanner:
         page = make_page(entries)
         self._spool.put(page.id, page.encoded)
         yield page
-        self._shelf.told()
+        self._contents.told()
 
     def _walked(self, places: Places) -> Iterator[list[_Coming]]:
         for batch in walk(self._remote, places, self._rules, self._report):
@@ -187,8 +194,11 @@ class SftpScanner:
 class _Ahead:
     """The walk's names, in order; what they need is asked for before their turn."""
 
-    def __init__(self, batches: Iterator[list[_Coming]], contents: Contents) -> None:
+    def __init__(
+        self, batches: Iterator[list[_Coming]], known: Known, contents: Contents | Guesses
+    ) -> None:
         self._batches = batches
+        self._known = known
         self._contents = contents
         self._held: deque[_Coming] = deque()
         self._to_begin: deque[Wanted] = deque()
@@ -206,7 +216,7 @@ class _Ahead:
                 self._is_over = True
                 break
             files = [one.file for one in batch if one.file is not None]
-            self._contents.decide(files)
+            self._known.decide(files)
             self._to_begin += [file for file in files if file.content is None]
             self._held += batch
             self.begin()

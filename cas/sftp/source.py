@@ -36,7 +36,8 @@ CLOSING_SECONDS = 15.0
 
 class SftpDialer:
     """Makes connections by `ssh` to `host`, `lanes` of them; see `Dialer`. `source` is the source's
-    name in the plan. `store`, where what comes is to be kept, is set before a scan is ordered."""
+    name in the plan. `store` is what is held, and where what comes is staged and kept if `keeps`;
+    both are set before a scan is ordered."""
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class SftpDialer:
     ) -> None:
         self.name = f"{host} (sftp)"
         self.store: Store | None = None
+        self.keeps = False
         self.source = source
         self._ssh = ssh
         self._address = parse_address(host)
@@ -127,7 +129,7 @@ class _Site:
         self._loop = asyncio.get_running_loop()
         self._remote = Remote(pool, self._loop)
         self._guard = threading.Lock()
-        self._opened: tuple[Here, Shelf] | None = None
+        self._opened: tuple[Here, Shelf | None] | None = None
         self.closed = self._loop.create_future()
 
     def scanner(self, order: Scan, spool: Spool) -> SftpScanner:
@@ -140,11 +142,14 @@ class _Site:
 
     def opener(self) -> Opener:
         """See `Reach.opener`."""
-        return Opener(self._places()[1])
+        shelf = self._places()[1]
+        if shelf is None:
+            raise SourceError("nothing was fetched", where=self._dialer.name)
+        return Opener(shelf)
 
     def close(self) -> None:
         """See `Reach.close`: the agent's last thread has ended."""
-        if self._opened is not None:
+        if self._opened is not None and self._opened[1] is not None:
             self._opened[1].close()
         with contextlib.suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._tell_closed)
@@ -153,21 +158,19 @@ class _Site:
         if not self.closed.done():
             self.closed.set_result(None)
 
-    def _places(self) -> tuple[Here, Shelf]:
-        """What is held of the source, and where what comes of it is staged. Raises SourceError
-        when nothing can be stored."""
+    def _places(self) -> tuple[Here, Shelf | None]:
+        """What is held of the source, and where what comes of it is staged, if it is kept. Raises
+        SourceError when there is no store."""
         with self._guard:
             if self._opened is None:
                 self._opened = _places_in(self._dialer)
             return self._opened
 
 
-def _places_in(dialer: SftpDialer) -> tuple[Here, Shelf]:
+def _places_in(dialer: SftpDialer) -> tuple[Here, Shelf | None]:
     if dialer.store is None:
-        raise SourceError(
-            "over SFTP nothing can be scanned without being fetched",
-            where=dialer.name,
-            advice="`cas sync` does both",
-        )
+        raise SourceError("there is no store to compare it with", where=dialer.name)
     here = Here(dialer.store, dialer.source)
+    if not dialer.keeps:
+        return here, None
     return here, Shelf(dialer.store.layout.root / STAGING / dialer.source, here.holds_all)

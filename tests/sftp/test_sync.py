@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import random
 import signal
@@ -216,9 +217,22 @@ def test_a_file_that_changed_after_a_kill_begins_again(tmp_path: Path) -> None:
         assert not (job.directory / "store/staging").exists()
 
 
-def test_a_scan_alone_says_that_it_cannot(tmp_path: Path, source: Path) -> None:
+def test_a_scan_alone_counts_what_would_have_to_come(tmp_path: Path, source: Path) -> None:
     with job_in(tmp_path / "job", ONLY_SFTP) as job:
         job.plan({"one": source})
-        ran = job.cas("scan")
-    assert 1 == ran.returncode
-    assert "cas sync" in ran.stderr
+        whole = sum(path.stat().st_size for path in source.rglob("*") if path.is_file())
+        whole -= (source / "deep/er/large").stat().st_size  # `link` leads there too
+
+        def to_fetch() -> tuple[int, int]:
+            ran = job.cas("scan", "--json")
+            assert 0 == ran.returncode, ran.stderr
+            summary = json.loads(ran.stdout.splitlines()[-1])
+            assert summary["wire_in"] < MB // 10
+            return summary["tiers"][0]["to_fetch"], summary["tiers"][0]["logical"]
+
+        assert (whole, whole) == to_fetch()
+        assert not (job.directory / "store").exists()
+        job.sync()
+        assert (0, whole) == to_fetch()
+        os.utime(source / "deep/er/large", (OLD, OLD - 7))
+        assert (5 * MB, whole) == to_fetch()
