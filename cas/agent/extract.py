@@ -104,6 +104,8 @@ class _Stream:
         `PIECE` more may have been taken, which that level still holds; or very much more, of a
         stream that is cut off or goes on otherwise, and then that level has to begin again."""
         self.below.position = self.start + size
+        # The decompressor takes from this very object; such a circle would stay for long.
+        self._plain, self._held = None, _Piece()
 
     def _reopen(self) -> None:
         self.below.position = self.start

@@ -150,7 +150,7 @@ class XzSplitter:
         self._held = b""  # fed, and in no event yet
         self._covered = 0
         self._block: StreamSplitter | None = None
-        self._next: Callable[[], int | None] = self._stream_header
+        self._next: Callable[[XzSplitter], int | None] = XzSplitter._stream_header
         self._check_size = 0
         self._pad = 0
         self.ended = False
@@ -188,13 +188,16 @@ class XzSplitter:
             return events
         if not (self.ended or self.failed):
             # Between two streams is where the last one has ended.
-            self.ended = self._covered > 0 and self._next in (self._padding, self._stream_header)
+            self.ended = self._covered > 0 and self._next in (
+                XzSplitter._padding,
+                XzSplitter._stream_header,
+            )
             self.failed = "" if self.ended else "cut off"
         return []
 
     def _between(self, events: list[Event]) -> bool:
         """Pass over one thing that is no LZMA2 data; false when more must be fed first."""
-        count = self._next()
+        count = self._next(self)
         if count is None or self.ended or self.failed:
             return False
         data, self._held = self._held[:count], self._held[count:]
@@ -214,7 +217,7 @@ class XzSplitter:
         if block.ended:
             self._covered += block.covered
             self._pad = -block.covered % 4
-            self._block, self._next = None, self._block_end
+            self._block, self._next = None, XzSplitter._block_end
 
     def _moved(self, event: Event) -> Event:
         if isinstance(event, SpanEvent):
@@ -229,7 +232,7 @@ class XzSplitter:
             self.failed = "" if self.ended else "not an xz stream"
             return None
         self._check_size = _CHECK_SIZES[self._held[7]]
-        self._next = self._block_or_index
+        self._next = XzSplitter._block_or_index
         return _STREAM_HEADER
 
     def _block_or_index(self) -> int | None:
@@ -237,7 +240,7 @@ class XzSplitter:
         if not held or len(held) < (held[0] + 1) * 4:
             return None
         if not held[0]:
-            self._next = self._index
+            self._next = XzSplitter._index
             return 0
         block = _block_header(held)
         if block is None or block.dict_size != self._settings.dict_size:
@@ -252,7 +255,7 @@ class XzSplitter:
         size = self._pad + self._check_size
         if len(self._held) < size:
             return None
-        self._next = self._block_or_index
+        self._next = XzSplitter._block_or_index
         return size
 
     def _index(self) -> int | None:
@@ -264,7 +267,7 @@ class XzSplitter:
             if footer >= 4:
                 size = (int.from_bytes(self._held[footer + 4 : footer + 8], "little") + 1) * 4
                 if size == footer:
-                    self._next = self._padding
+                    self._next = XzSplitter._padding
                     return at + 2
             at = self._held.find(b"YZ", at + 1)
         if len(self._held) > _INDEX_LIMIT:
@@ -279,7 +282,7 @@ class XzSplitter:
         if zeros % 4:
             self.ended = True
             return None
-        self._next = self._stream_header
+        self._next = XzSplitter._stream_header
         return zeros
 
 

@@ -88,6 +88,17 @@ class Source:
             self._at = 0
             self.position -= len(data)
 
+    def close(self) -> None:
+        """Nothing more is read of it: let go of what gave its bytes, at once. Whoever gives them
+        often holds the source, and such a circle stays in memory until the interpreter looks for
+        circles, which it does rarely: an image has thousands of small streams."""
+        self._more, self._jump, self.pread = _nothing, None, None
+        self._held, self._at = b"", 0
+
+
+def _nothing(_welcome: int) -> bytes:
+    return b""
+
 
 def member(of: Source, size: int) -> Source:
     """The next `size` bytes of `of` (fewer, where it ends before). They are read through it: it

@@ -52,6 +52,7 @@ class Stream:
             if len(rest) != self._fed:
                 raise BrokenPromise(f"{self._splitter.codec.name}: bytes are lost")
             self._below.unread(rest)
+            self.plain.close()
             self.reason = self._splitter.failed or "cut off"
         return self._first is not None
 
@@ -69,6 +70,7 @@ class Stream:
             raise BrokenPromise(f"{splitter.codec.name}: the spans do not come out at the stream")
         self._builder.end(self._covered)
         self._below.unread(rest)
+        self.plain.close()
         self.reason = self.reason or splitter.failed
         if not (splitter.ended or self.reason):
             self.reason = "cut off"
