@@ -62,6 +62,8 @@ def member_lines(inside: Inside, tier: str, audit: Audit) -> Iterator[Line]:
     where = audit.tracer.pages.map(inside.content, inside.archive.path)
     found = where.members.chunks_of(path) if path else None
     if found is not None:
+        if found[0].kind is Kind.FILE and found[0].size and not found[1]:
+            output.say("it is too small for chunks of its own, and lies in the archive's skeleton")
         extents = [where.extent(where.number_of(number)) for number in found[1]]
     else:
         extents = [

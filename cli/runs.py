@@ -60,7 +60,7 @@ def read(path: Path) -> Record:
     try:
         with path.open("rb") as file:
             fields = json.loads(file.read(RECORD_LIMIT))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return fields if isinstance(fields, dict) else {}
 

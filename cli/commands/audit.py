@@ -110,6 +110,8 @@ def command(
                 result = _of(store, tracer, subject, wish)
             _show(result, wish)
             damaged = tracer.damaged
+    if result.kind == "run" and not result.sums.total.chunks:
+        output.say(f"{result.name}: nothing that is held was first had in this run")
     for damage in damaged:
         output.say_error(damage)
     return EXIT_DAMAGE if damaged else EXIT_DONE

@@ -119,6 +119,8 @@ def test_a_file_was_first_had_from_an_archive(store: Place) -> None:
     inside = only(audit(store, f"first:{source}!/big"), "extent")
     assert [one["chunk"] for one in extents] == [one["chunk"] for one in inside]
     assert {"big"} == {one["inner"] for one in inside}
+    tiny = store.cas("audit", f"first:{source}!/tiny")
+    assert (0, True) == (tiny.returncode, b"lies in the archive's skeleton" in tiny.stderr)
     digest = hashlib.sha256((store.source / "second" / "big").read_bytes()).hexdigest()
     by_digest = only(audit(store, digest), "extent")
     assert [one["chunk"] for one in extents] == [one["chunk"] for one in by_digest]
@@ -169,6 +171,8 @@ def test_a_run_and_what_it_brought(store: Place) -> None:
     (total,) = only(events, "total")
     assert sum(tier["fetched"] for tier in fields["tiers"]) == total["bytes"]
     assert total["wire"] < fields["wire_in"]
+    unknown = store.cas("audit", "0" * 32)
+    assert (0, True) == (unknown.returncode, b"nothing that is held was first" in unknown.stderr)
 
 
 def test_csv_has_the_same_rows(store: Place) -> None:

@@ -63,7 +63,9 @@ def test_what_a_newer_record_says_of_sources_is_shown(copy: Place) -> None:
         assert fact in text
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"tiers": 3, "command": null}', b"\xff"])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b'{"tiers": 3, "command": null}', b"\xff", b"[" * 10**5]
+)
 def test_a_record_that_is_none_stops_nothing(copy: Place, content: bytes) -> None:
     path = record_of(copy)
     path.write_bytes(content)

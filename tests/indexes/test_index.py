@@ -102,6 +102,14 @@ def test_chunks_come_in_order_of_their_ids(index: Index) -> None:
     assert sorted(rows, key=lambda row: row[0]) == list(index.chunks())
 
 
+def test_chunks_are_found_by_the_beginning_of_their_ids(index: Index) -> None:
+    rows = [(digest(n), Location(n, 0, 0, 1)) for n in range(2500)]
+    index.commit(Changes(chunks=rows))
+    for prefix in (digest(7)[:1], digest(7)[:4], digest(7), b"\xff"):
+        wanted = sorted((r for r in rows if r[0].startswith(prefix)), key=lambda row: row[0])
+        assert wanted == list(index.chunks(prefix))
+
+
 def test_segments_come_in_ascending_number(index: Index) -> None:
     numbers = [300, 2, 0, 256, 1, 255]
     index.commit(Changes(segments=[(7, n, place(1, n)) for n in numbers]))
