@@ -41,7 +41,7 @@ class Pages:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._spaces: OrderedDict[Digest, _Space] = OrderedDict()
-        self._maps: OrderedDict[tuple[Digest, tuple[Digest, ...]], FileMap] = OrderedDict()
+        self._maps: OrderedDict[tuple[Digest, tuple[Digest, ...], bytes], FileMap] = OrderedDict()
         self._mapped = 0
 
     def place(self, page: Digest, index: int) -> Place | None:
@@ -61,10 +61,11 @@ class Pages:
 
     def map(self, content: Content, path: bytes = b"") -> FileMap:
         """Where the chunks of a content lie. Raises NotHeldError, DamageError, FormatError."""
-        key = content.digest, content.parts
+        name = path.rpartition(b"/")[2]  # after which the only member of an archive may be called
+        key = content.digest, content.parts, name
         found = self._maps.get(key)
         if found is None:
-            found = self._maps[key] = FileMap(content, self._store.reader, path.rpartition(b"/")[2])
+            found = self._maps[key] = FileMap(content, self._store.reader, name)
             self._mapped += len(found) + SINGLES_SIZE
             while self._mapped > MAPPED_CHUNKS_KEPT and len(self._maps) > 1:
                 self._mapped -= len(self._maps.popitem(last=False)[1]) + SINGLES_SIZE
