@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from typing import Protocol
+from typing import Any, Protocol
 
 from cas.errors import TransportError
 from cas.transport.base import RECEIVE_LIMIT, Tail, printable
@@ -32,6 +32,9 @@ class Carrier(Protocol):
 
     def resume_reading(self) -> None:
         """Deliver again."""
+
+    def get_extra_info(self, name: str) -> Any:
+        """What is known of the connection; None for what is not."""
 
 
 class Route(Protocol):
@@ -114,6 +117,11 @@ class Channel:
     def complaints(self) -> str:
         """See `Transport.complaints`."""
         return self._tail.text(self._how_it_ended)
+
+    def fact(self, name: str) -> object:
+        """What the SSH library knows of the connection ("socket", "recv_compression"); None for
+        what it does not, and when the channel is closed."""
+        return self._carrier.get_extra_info(name) if self._carrier else None
 
     def _write(self, data: bytes) -> None:
         self._check()

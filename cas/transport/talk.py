@@ -14,6 +14,11 @@ from cas.errors import TransportError
 from cas.transport.base import Dialer, Tail, Transport
 
 LINE_LIMIT = 64 * 1024
+ANSWER_LIMIT = 2**20
+
+
+class NoShell(TransportError):
+    """The host could be reached, but runs no shell for us."""
 
 
 async def run_script(
@@ -95,3 +100,37 @@ class Talk:
         if not isinstance(fields, dict):
             raise TransportError("the far end said something unexpected", where=self._name)
         return fields
+
+
+class Shell:
+    """A POSIX shell at the far end that reads commands from its standard input, one at a time."""
+
+    def __init__(self, transport: Transport, name: str) -> None:
+        self._transport = transport
+        self._name = name
+        self._coming = bytearray()
+        self._asked = 0
+
+    async def ask(self, commands: str, seconds: float) -> str:
+        """What the commands print, without what is left of earlier ones or of the login shell.
+
+        Raises NoShell when the shell ends, asyncio.TimeoutError when no answer has come
+        after so many seconds, and after that again each time.
+        """
+        self._asked += 1
+        begin, end = (f"cas-{word}-{self._asked}\n" for word in ("begin", "end"))
+        lines = f"echo {begin}{commands}\necho; echo {end}"
+        await asyncio.wait_for(self._transport.send(lines.encode()), seconds)
+        answer = await asyncio.wait_for(self._until(end.encode()), seconds)
+        _, _, body = answer.partition(begin.encode())
+        return body.decode("utf-8", "replace").strip()
+
+    async def _until(self, end: bytes) -> bytes:
+        while end not in self._coming:
+            data = await self._transport.receive()
+            if not data or len(self._coming) > ANSWER_LIMIT:
+                raise NoShell("the host does not run a shell for us", where=self._name)
+            self._coming += data
+        answer, _, rest = bytes(self._coming).partition(end)
+        self._coming = bytearray(rest)
+        return answer
