@@ -72,12 +72,15 @@ def _congestion(said: Mapping[str, str]) -> str:
     control = said.get("congestion control", "unknown")
     if control == "unknown" or control in GOOD_CONTROLS:
         return ""
-    available = said.get("congestion controls available", "").split()
-    first = "" if "bbr" in available else "modprobe tcp_bbr; "
-    return (
-        f"{control} slows down at every lost packet; if root there allows it, "
-        f"`{first}sysctl -w net.ipv4.tcp_congestion_control=bbr`"
-    )
+    command = bbr_command(said.get("congestion controls available", ""))
+    return f"{control} slows down at every lost packet; if root there allows it, {command}"
+
+
+def bbr_command(available: str) -> str:
+    """What root types to have BBR, given the names of what the kernel has loaded."""
+    first = "" if "bbr" in available.split() else "modprobe tcp_bbr; "
+    settings = "net.core.default_qdisc=fq net.ipv4.tcp_congestion_control=bbr"
+    return f"`{first}sysctl -w {settings}`"
 
 
 def judge_space(name: str, path: str, kind: str, free: int, refused: str) -> Finding:

@@ -15,19 +15,23 @@ from cli import options, output
 if TYPE_CHECKING:
     from cas.plan import Plan, Source
     from cas.transport.base import Dialer
+    from cas.transport.measure import Link
     from cli.diagnosis import Finding
+    from cli.wiring import Wishes
 
 TRIPS = 3
 
 
 @click.command("doctor", short_help="Say what is wrong or slow, here and at a source.")
 @click.argument("name", metavar="[SOURCE|HOST]", required=False)
+@click.option("--quick", is_flag=True, help="Let the source send nothing to measure its link.")
 @options.plan_option
 @options.store_option
 @options.ssh_config_option
 @options.json_option
 def command(
     name: str | None,
+    quick: bool,
     plan_path: str | None,
     store_path: Path | None,
     ssh_config: str | None,
@@ -36,24 +40,26 @@ def command(
     """Say what is wrong or slow here and at a source, and what would help.
 
     A name is that of a source in the plan or else a host for ssh; without one, all sources of the
-    plan are looked at. The exit code is 1 if one of them cannot be reached.
+    plan are looked at. The exit code is 1 if one of them cannot be reached or has no agent.
+
+    A remote source sends up to 24 MB of random bytes, for about 12 s, so that rate and loss can be
+    seen; not with --quick.
 
     \b
     Examples:
       cas doctor
-      cas doctor user@npu.example.org
+      cas doctor --quick user@npu.example.org
     """
     from cli import wiring
 
     plan = wiring.maybe_plan(plan_path)
     _show("here", _here(plan, store_path), as_json)
     code = EXIT_DONE
+    wishes = wiring.Wishes(ssh_config=ssh_config)
+    wishes = wiring.Wishes(ssh_config=ssh_config)
     for source in _sources(plan, name):
-        dialer = wiring.dialer_for(source, wiring.Wishes(ssh_config=ssh_config))
-        try:
-            findings = _there(dialer, remote=source.host is not None)
-        except CasError as error:
-            findings, code = [_failure(error)], EXIT_FAILED
+        findings, is_well = _there(source, wishes, quick=quick)
+        code = code if is_well else EXIT_FAILED
         where = source.host or "this machine"
         _show(f"{source.name} ({where})", findings, as_json)
     return code
@@ -99,7 +105,44 @@ def _space(name: str, path: Path) -> Finding:
     )
 
 
-def _there(dialer: Dialer, *, remote: bool) -> list[Finding]:
+def _there(source: Source, wishes: Wishes, *, quick: bool) -> tuple[list[Finding], bool]:
+    """What is to be said of a source, of its link first, which needs no agent there; and whether
+    it can be used."""
+    from cli import wiring
+    from cli.link_diagnosis import judge_controls, judge_link
+
+    link = None
+    try:
+        if source.host is not None and source.via != "sftp":
+            link = _measured(source, wishes, quick=quick)
+        dialer = wiring.dialer_for(source, wishes)
+        findings = _agent(dialer, remote=source.host is not None)
+        is_well = True
+    except CasError as error:
+        findings = [_failure(error), *([] if link is None else judge_controls(link))]
+        is_well = False
+    return [*findings, *([] if link is None else judge_link(link))], is_well
+
+
+def _measured(source: Source, wishes: Wishes, *, quick: bool) -> Link | None:
+    """The link; None if the host runs no shell for us. Raises CasError when it is out of reach."""
+    from cas.transport.measure import measure
+    from cas.transport.talk import NoShell
+    from cli import interrupt, wiring
+    from cli.link_diagnosis import volume
+
+    if not quick:
+        output.say(f"measuring the link: {source.name} sends up to {volume()} (not with --quick)")
+    try:
+        return interrupt.run(
+            measure(lambda words: wiring.ssh_dialer(source, words, wishes), quick=quick)
+        )
+    except NoShell as error:
+        output.say(output.printable(f"the link is not measured: {error}"))
+        return None
+
+
+def _agent(dialer: Dialer, *, remote: bool) -> list[Finding]:
     from cas import __version__
     from cli import interrupt
     from cli.diagnosis import Finding, judge, judge_trip, judge_versions

@@ -1,13 +1,18 @@
+import functools
 import json
+import os
+import re
 import shlex
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cli.diagnosis import judge, judge_space, judge_trip, judge_versions
-from tests.cli.conftest import ROOT, Place
-from tests.real.sshd import Server
+from tests.cli.conftest import ROOT, Place, command_line
+from tests.real.sshd import Server, running_sshd
+from tests.tools.badlink import BadLink
 
 GOOD = {
     "cpus": "2",
@@ -35,7 +40,10 @@ def test_a_good_end_needs_no_advice() -> None:
         ({"chunking": "pure Python"}, "6 MB/s"),
         ({"sha256": "in software"}, "no SHA instructions"),
         ({"load": "4.10"}, "busy"),
-        ({"congestion control": "cubic"}, "`sysctl -w net.ipv4.tcp_congestion_control=bbr`"),
+        (
+            {"congestion control": "cubic"},
+            "`sysctl -w net.core.default_qdisc=fq net.ipv4.tcp_congestion_control=bbr`",
+        ),
         (
             {"congestion control": "reno", "congestion controls available": "reno cubic"},
             "`modprobe tcp_bbr; sysctl",
@@ -100,7 +108,10 @@ def test_through_ssh(place: Place, sshd: Server) -> None:
     (place.path / "plan.toml").write_text(text.replace("[source.here]", source))
     looked = place.cas("doctor", "here", "--ssh-config", sshd.config, "--json")
     assert looked.returncode == 0, looked.stdout
-    assert {f["name"] for f in _lines(looked.stdout)} >= {"congestion controls available"}
+    found = {f["name"]: f for f in _lines(looked.stdout) if f["end"] != "here"}
+    measured = {"link round trip", "rate, 1 connection", "rate, 4 connections", "loss"}
+    assert {"congestion controls available", "round trip", *measured} <= set(found)
+    assert "up to 24.0 MB" in looked.stderr.decode()
     synced = place.cas("sync", "--json", "--ssh-config", sshd.config)
     assert synced.returncode == 0, synced.stderr
     assert all(tier["complete"] for tier in _lines(synced.stdout)[-1]["tiers"])
@@ -120,3 +131,45 @@ def test_the_agent_that_is_not_there_is_told_with_what_would_help(
     assert "no-such-cas" in said
     assert "cas must be installed there" in said
     assert "Traceback" not in said
+
+
+def test_a_host_without_an_agent_has_its_link_measured_all_the_same(
+    place: Place, sshd: Server
+) -> None:
+    done = place.cas("doctor", sshd.alias, "--quick", "--json", "--ssh-config", sshd.config)
+    assert done.returncode == 1
+    found = {f["name"]: f for f in _lines(done.stdout) if f["end"] != "here"}
+    assert f"cas bootstrap {sshd.alias}" in found["connecting"]["text"]
+    assert {"congestion control", "login shell", "link round trip", "segments"} <= set(found)
+    assert not [name for name in found if name.startswith(("rate", "loss"))]
+    assert b"sends up to" not in done.stderr
+
+
+def test_a_key_for_one_command_leaves_the_link_unmeasured(place: Place) -> None:
+    agent = shlex.join([sys.executable, "-m", "cli", "serve"])
+    settings = [f"SetEnv PYTHONPATH={ROOT}", f"ForceCommand {agent}"]
+    with running_sshd(extra=settings) as server:
+        done = place.cas("doctor", server.alias, "--ssh-config", server.config)
+    assert done.returncode == 0, done.stderr
+    assert "the link is not measured" in done.stderr.decode()
+    assert "congestion control" in done.stdout.decode()
+
+
+@pytest.mark.root
+def test_a_bad_link_is_told_as_it_is(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tmp_path)}
+    with BadLink(loss=5, rtt=100) as link:
+        spawn = functools.partial(link.popen, "server")
+        with running_sshd(listen=link.server, spawn=spawn) as server:
+            words = command_line("doctor", "--json", server.alias, "--ssh-config", server.config)
+            done = link.run("client", words, env=environment, cwd=tmp_path, capture_output=True)
+    found = {f["name"]: f for f in _lines(done.stdout) if f["end"] != "here"}
+    trip = re.match(r"(\d+) ms", found["link round trip"]["text"])
+    assert trip
+    assert 100 <= int(trip[1]) < 200
+    lost = re.match(r"([0-9.]+) % sent again \((\d+) of", found["loss"]["text"])
+    assert lost, found["loss"]
+    assert 2 < float(lost[1]) < 12
+    assert "a connection of that" in found["loss"]["text"]
+    assert "default_qdisc=fq net.ipv4.tcp_congestion_control=bbr" in found["loss"]["advice"]
+    assert "12 lanes" in found["rate, 4 connections"]["advice"]
