@@ -81,6 +81,6 @@ def level(value: object) -> int:
     return wire.as_int(value, "level", 0, 22)
 
 
-def flag(value: object) -> bool:
-    """A flag, 0 or 1."""
-    return wire.as_int(value, "flag", 0, 1) == 1
+def worth(value: object) -> int:
+    """What a lane is worth: 0 to 2."""
+    return wire.as_int(value, "worth", 0, 2)

@@ -29,6 +29,7 @@ COMPRESSED = 1
 COMPRESS_FROM = 256  # bytes; a shorter body is sent as it is
 PIECE_HEAD = struct.Struct("<QIII")
 PIECE_SIZE = 64 * 1024
+TRUSTED, DOUBTED, LOST = range(3)
 MESSAGES = 0  # the frame whose "segments" are messages
 KIB, MIB = 2**10, 2**20
 
@@ -214,11 +215,12 @@ class Credit:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Nothing comes over lane `lane`: send what it had taken over others; `is_lost` for good."""
+    """What lane `lane` is worth now (TRUSTED, DOUBTED, LOST): in doubt it brings nothing, and what
+    it had taken is to go over others."""
 
     TYPE: ClassVar[int] = 19
     lane: int
-    is_lost: bool
+    worth: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,8 +305,6 @@ def _to_fields(message: Message) -> list[object]:
     if isinstance(message, Scanned):
         problems = [astuple(problem) for problem in message.problems]
         return [message.scan, message.pages, problems, message.started_ms, message.finished_ms]
-    if isinstance(message, Doubt):
-        return [message.lane, int(message.is_lost)]
     return [getattr(message, field.name) for field in fields(message)]
 
 
@@ -351,7 +351,7 @@ _DECODERS: dict[int, _Decoder] = {
     Refused.TYPE: (Refused, (f.small, f.text, f.text, f.text)),
     Bye.TYPE: (Bye, ()),
     Credit.TYPE: (Credit, (f.number, f.number)),
-    Doubt.TYPE: (Doubt, (f.small, f.flag)),
+    Doubt.TYPE: (Doubt, (f.small, f.worth)),
     Backlog.TYPE: (Backlog, (f.number,)),
 }
 

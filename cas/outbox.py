@@ -177,7 +177,6 @@ class Outbox:
                 return
             while mine.on_the_way and mine.on_the_way[0][0] <= total:
                 _, (key, offset) = mine.on_the_way.popleft()
-                mine.is_doubted = False  # it brings something after all
                 blob = self._blobs.get(key)
                 if blob is not None:
                     blob.arrived.add(offset)
@@ -196,13 +195,19 @@ class Outbox:
         self._wake()
 
     def doubt(self, lane: int) -> None:
-        """Nothing seems to come over `lane`: let others take what it had, and give it no more
-        until something has arrived over it."""
+        """Nothing seems to come over `lane`: let others take what it had, and give it no more."""
         with self._changed:
             mine = self._lanes.get(lane)
             if mine is not None:
                 mine.is_doubted = True
                 self._hand_over(lane, mine)
+        self._wake()
+
+    def trust(self, lane: int) -> None:
+        """Something has come over `lane` after all."""
+        with self._changed:
+            if lane in self._lanes:
+                self._lanes[lane].is_doubted = False
         self._wake()
 
     def lane_lost(self, lane: int) -> None:

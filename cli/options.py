@@ -74,6 +74,20 @@ ssh_config_option = click.option(
     type=click.Path(exists=True, dir_okay=False),
     help="Read this instead of ~/.ssh/config, as `ssh -F` does.",
 )
+lanes_option = click.option(
+    "--lanes",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help="Use N connections to each host.  [default: the plan's, or as many as pay]",
+)
+give_up_option = click.option(
+    "--give-up",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    default=600.0,
+    show_default=True,
+    help="Give a host up when it could not be reached for so long.",
+)
 network_option = click.option(
     "--allow-network-fs",
     is_flag=True,

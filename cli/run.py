@@ -13,7 +13,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +32,9 @@ from cli.events import summary_fields
 from cli.progress import display_for, shown
 from cli.pulling import Order
 from cli.summary import report
+
+EVENTS_KEPT = 1000
+RECORDS_READ = 20  # of the newest runs, for the numbers of lanes that did best
 
 
 @dataclass(slots=True)
@@ -79,7 +82,7 @@ async def carry_out(
         wiring.show_store(dialers.values(), store, keeps=writer is not None)
         try:
             async with shown(display_for(run.state, as_json=order.as_json)):
-                options = _options(plan, order)
+                options = _options(plan, order, store.layout)
                 await sync(tiers, dialers, store, writer, run.state, options, run.id)
         finally:
             run.ended()
@@ -89,9 +92,16 @@ async def carry_out(
     return run.exit_code
 
 
-def _options(plan: Plan, order: Order) -> SyncOptions:
-    levels = {name: wiring.level_for(source) for name, source in plan.sources.items()}
-    return SyncOptions(level=order.level, levels=levels, dry_run=order.dry_run)
+def _options(plan: Plan, order: Order, layout: Layout) -> SyncOptions:
+    lanes = {name: order.wishes.lanes or source.lanes for name, source in plan.sources.items()}
+    return SyncOptions(
+        level=order.level,
+        levels={name: wiring.level_for(source) for name, source in plan.sources.items()},
+        lanes={name: count for name, count in lanes.items() if count is not None},
+        remembered=remembered_lanes(layout),
+        dry_run=order.dry_run,
+        give_up=order.wishes.give_up,
+    )
 
 
 def _all_there(state: SyncState, dry_run: bool) -> bool:
@@ -109,6 +119,8 @@ def _record(layout: Layout, run: _Run) -> None:
         "python": platform.python_version(),
         "started_ms": run.started_ms,
         "finished_ms": now_ms(),
+        "lanes": run.state.best_lanes,
+        "events": run.state.events[-EVENTS_KEPT:],
         **run.fields,
     }
     try:
@@ -116,3 +128,17 @@ def _record(layout: Layout, run: _Run) -> None:
         commit_bytes(layout.runs / f"{run.id.hex()}.json", line.encode("ascii"))
     except OSError as error:
         output.say(f"the run could not be recorded: {error.strerror}")
+
+
+def remembered_lanes(layout: Layout) -> dict[str, int]:
+    """How many lanes did best, by source, as the last runs recorded it."""
+    found: dict[str, int] = {}
+    try:
+        records = sorted(layout.runs.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+    except OSError:
+        return found
+    for path in records[-RECORDS_READ:]:
+        with suppress(OSError, ValueError, AttributeError):
+            said = json.loads(path.read_text("ascii")).get("lanes", {})
+            found |= {name: best for name, best in said.items() if isinstance(best, int)}
+    return found

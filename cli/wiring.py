@@ -148,6 +148,8 @@ class Wishes:
     """What the command line says about connections, before what the plan says."""
 
     ssh_config: str | None = None
+    lanes: int | None = None
+    give_up: float = 600.0
 
 
 def dialer_for(source: Source, wishes: Wishes) -> Dialer:

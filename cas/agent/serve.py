@@ -18,7 +18,8 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 
 from cas import __version__, wire
-from cas.agent import door
+from cas.agent.attach import is_name
+from cas.agent.door import Door
 from cas.agent.facts import agent_facts
 from cas.agent.read import Reach
 from cas.agent.roots import RootGuard
@@ -31,8 +32,10 @@ from cas.ignore import Matcher
 from cas.interfaces import ScanCache
 from cas.messages import (
     FROM_CLIENT,
+    LOST,
     MESSAGES,
     PROTOCOL,
+    TRUSTED,
     Backlog,
     Beat,
     Bye,
@@ -82,7 +85,7 @@ class Agent:
         self._lanes: dict[int, Transport] = {}
         self._lane_number = 0
         self._assembler = Assembler(ORDERS_LIMIT)
-        self._door: door.Door | None = None
+        self._door: Door | None = None
         self._carried: set[asyncio.Task[None]] = set()
         self._told_backlog = 0
         self._over = asyncio.Event()
@@ -203,14 +206,19 @@ class Agent:
         """The client means to have several lanes, if it says by which name they ask for us."""
         if not name or self._outbox.shared:
             return
-        if not door.is_name(name):
+        if not is_name(name):
             raise PeerError("the client's name for its lanes makes no sense")
         self._outbox.shared = True
         # Without a door there is one lane, and pieces all the same.
         with contextlib.suppress(SourceError):
-            self._door = door.Door(name, self._admit, self._over.set)
+            self._door = Door(name, self._admit, self._over.set)
 
     def _admit(self, read_fd: int, write_fd: int, connection: socket.socket) -> None:
+        if len(self._lanes) >= LANES_LIMIT:
+            os.close(read_fd)
+            os.close(write_fd)
+            connection.close()
+            return
         transport = PipeTransport(read_fd, write_fd, "the client")
         self._carry_on(self._carry(transport, connection))
 
@@ -220,15 +228,23 @@ class Agent:
         task.add_done_callback(self._carried.discard)
 
     async def _carry(self, transport: Transport, connection: socket.socket) -> None:
-        with connection:
-            if len(self._lanes) < LANES_LIMIT:
-                await self.lane(transport)
-            else:
-                await transport.close()
+        """Carry a lane that came in by the door; it ends with the process that brought it, too."""
+        loop = asyncio.get_running_loop()
+        lane = asyncio.create_task(self.lane(transport))
+        loop.add_reader(connection, lane.cancel)
+        try:
+            await asyncio.gather(lane, return_exceptions=True)
+        finally:
+            loop.remove_reader(connection)
+            lane.cancel()
+            connection.close()
 
     def _doubt(self, message: Doubt) -> None:
+        if message.worth == TRUSTED:
+            self._outbox.trust(message.lane)
+            return
         self._outbox.doubt(message.lane)
-        if message.is_lost and message.lane in self._lanes:
+        if message.worth == LOST and message.lane in self._lanes:
             self._carry_on(self._lanes[message.lane].close())
 
     def _tell_backlog(self) -> None:

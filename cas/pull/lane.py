@@ -11,7 +11,6 @@ from cas import __version__
 from cas.chunker import IDENTITY
 from cas.errors import CasError, PeerError, TransportError
 from cas.messages import PROTOCOL, Beat, Hello, Message
-from cas.pull.tally import WireMeter
 from cas.session import Role, Session, State
 from cas.transport.base import Dialer, Transport
 
@@ -26,10 +25,11 @@ T = TypeVar("T")
 class Lane:
     """An open lane. `peer` is the agent's HELLO."""
 
-    def __init__(self, transport: Transport, name: str) -> None:
+    def __init__(self, transport: Transport, name: str, *, silence: float | None = None) -> None:
         self.transport = transport
         self.name = name
-        self.meter = WireMeter(transport)
+        self.heard = time.monotonic()
+        self._silence = silence
         self.peer = Hello(0, "", "", ())
         self._session = Session(Role.CLIENT)
         self._coming: asyncio.Future[bytes] | None = None
@@ -39,7 +39,7 @@ class Lane:
     @property
     def host(self) -> str:
         """What the source calls itself."""
-        return dict(self.peer.facts).get("host", self.name)[:HOST_LIMIT]
+        return self.facts.get("host", self.name)[:HOST_LIMIT]
 
     async def send(self, message: Message) -> None:
         """Send one message; raises TransportError, also when the far end does not read, or has said
@@ -52,9 +52,9 @@ class Lane:
         try:
             while not sending.done():
                 before = self.transport.bytes_out
-                await asyncio.wait((sending,), timeout=SILENCE_SECONDS)
+                await asyncio.wait((sending,), timeout=self.silence)
                 if not sending.done() and self.transport.bytes_out == before:
-                    raise TransportError("nothing was taken for two minutes", where=self.name)
+                    raise TransportError(_nothing("was taken", self.silence), where=self.name)
             sending.result()
         finally:
             await _give_up(sending)
@@ -78,14 +78,15 @@ class Lane:
         cancelled when that happens as they come."""
         if self._coming is None:
             self._coming = asyncio.ensure_future(self.transport.receive())
-        left, began = SILENCE_SECONDS - self._waited, time.monotonic()
+        left, began = self.silence - self._waited, time.monotonic()
         if left > 0:
             await asyncio.wait((self._coming,), timeout=left)
         self._waited += time.monotonic() - began
         if left <= 0 or not self._coming.done():
-            raise TransportError("nothing has come for two minutes", where=self.name)
+            raise TransportError(_nothing("has come", self.silence), where=self.name)
         coming, self._coming = self._coming, None
         data = coming.result()
+        self.heard = time.monotonic()
         self._came += len(data)
         if self._came >= HEARD_SIZE:  # a large message on a slow link
             self._waited, self._came = 0.0, 0
@@ -98,14 +99,25 @@ class Lane:
             await _give_up(coming)
         await self.transport.close()
 
-    async def greet(self) -> None:
-        """Exchange HELLOs. Raises PeerError when the agent is not of our kind."""
+    @property
+    def silence(self) -> float:
+        """For how many seconds it may bring, or take, nothing while an answer is due."""
+        return SILENCE_SECONDS if self._silence is None else self._silence
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What the agent says of itself."""
+        return dict(self.peer.facts)
+
+    async def greet(self, facts: tuple[tuple[str, str], ...] = ()) -> None:
+        """Exchange HELLOs, ours with `facts`. Raises PeerError when the agent is not of our
+        kind."""
         hello = await self.receive()
         if not isinstance(hello, Hello):
             raise PeerError("the agent did not begin with HELLO", where=self.name)
         self.peer = hello
         _check(hello, self.name)
-        await self.send(Hello(PROTOCOL, __version__, IDENTITY, ()))
+        await self.send(Hello(PROTOCOL, __version__, IDENTITY, facts))
 
     def explain(self, error: CasError) -> CasError:
         """`error`, with what the far end said when it never became an agent."""
@@ -121,12 +133,18 @@ class Lane:
         )
 
 
-async def open_lane(dialer: Dialer) -> Lane:
-    """Connect and greet. Raises TransportError, PeerError."""
+async def open_lane(
+    dialer: Dialer,
+    facts: tuple[tuple[str, str], ...] = (),
+    *,
+    silence: float | None = None,
+) -> Lane:
+    """Connect and greet; `silence` is how long it may then bring nothing. Raises TransportError,
+    PeerError."""
     transport = await dialer.connect()
-    lane = Lane(transport, dialer.name)
+    lane = Lane(transport, dialer.name, silence=silence)
     try:
-        await _within(GREETING_SECONDS, lane.greet())
+        await within(GREETING_SECONDS, lane.greet(facts))
     except asyncio.TimeoutError:
         await lane.close()
         raise lane.explain(
@@ -141,7 +159,7 @@ async def open_lane(dialer: Dialer) -> Lane:
     return lane
 
 
-async def _within(seconds: float, work: Coroutine[Any, Any, T]) -> T:
+async def within(seconds: float, work: Coroutine[Any, Any, T]) -> T:
     """What `work` returns; raises asyncio.TimeoutError. See `Lane._bytes`."""
     task = asyncio.ensure_future(work)
     try:
@@ -151,6 +169,10 @@ async def _within(seconds: float, work: Coroutine[Any, Any, T]) -> T:
         return task.result()
     finally:
         await _give_up(task)
+
+
+def _nothing(what: str, seconds: float) -> str:
+    return f"nothing {what} for {seconds:.0f} s"
 
 
 async def _give_up(task: asyncio.Future[T]) -> None:

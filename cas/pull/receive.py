@@ -1,9 +1,9 @@
-"""From pieces to stored segments: put together, decoded, every chunk hashed, given to the writer.
+"""From segments to the store: decoded, every chunk hashed, given to the writer.
 
 Nothing the agent says of a chunk is believed: which ids and lengths are due is known from the
-recipes, and a segment whose bytes do not hash to them ends the sync. `Assembler` collects pieces
-from any lane in any order; `Receiver` takes whole segments and keeps each frame's in order. Both
-live as long as the agent does: its frames go on from one tier to the next.
+recipes, and a segment whose bytes do not hash to them ends the sync. `Receiver` takes whole
+segments in any order and keeps each frame's in theirs. It lives as long as the agent does: its
+frames go on from one tier to the next.
 """
 
 from __future__ import annotations
@@ -15,65 +15,16 @@ from cas.errors import LimitError, PeerError
 from cas.frame import SEGMENT_PLAIN_LIMIT, Codec, FrameDecoder
 from cas.hashing import digests_of
 from cas.ids import Digest
-from cas.messages import Piece
 from cas.pack import Origin, PageRun, Segment
 from cas.pull.planner import Expected
 from cas.segment import SegmentHead, decode_segment
 from cas.store.writer import Writer
 
-ASSEMBLING_LIMIT = 256 * 2**20  # bytes of segments that are not whole yet
-PARTIAL_LIMIT = 1024  # segments that are not whole yet
-PIECES_LIMIT = 4096  # of one segment
 EARLY_LIMIT = 64  # segments of a frame that may be here before one that must come first
 EARLY_SIZE_LIMIT = 128 * 2**20  # bytes of such segments of all frames
 FRAMES_LIMIT = 8  # that are coming in at a time: each has a window of up to 32 MiB
 
 SegmentKey = tuple[int, int]
-
-
-@dataclass(slots=True)
-class _Partial:
-    total: int
-    pieces: dict[int, bytes] = field(default_factory=dict)  # by offset
-    have: int = 0
-
-    def whole(self) -> bytes:
-        at = 0
-        for offset in sorted(self.pieces):
-            if offset != at:
-                raise PeerError("the pieces of a segment overlap")
-            at += len(self.pieces[offset])
-        return b"".join([self.pieces[offset] for offset in sorted(self.pieces)])
-
-
-class Assembler:
-    """Puts segments together. Pieces may come twice and in any order."""
-
-    def __init__(self) -> None:
-        self._partial: dict[SegmentKey, _Partial] = {}
-        self._size = 0
-
-    def add(self, piece: Piece) -> bytes | None:
-        """Take a piece; the whole segment when it was the last one needed."""
-        key = (piece.frame, piece.segment)
-        partial = self._partial.get(key)
-        if partial is None:
-            self._size += piece.total
-            if self._size > ASSEMBLING_LIMIT or len(self._partial) >= PARTIAL_LIMIT:
-                raise LimitError("the agent began too many segments at once")
-            partial = self._partial[key] = _Partial(piece.total)
-        if piece.total != partial.total:
-            raise PeerError("two pieces of one segment differ in its size")
-        if piece.offset not in partial.pieces:
-            if len(partial.pieces) >= PIECES_LIMIT:
-                raise LimitError("the agent sent a segment in too many pieces")
-            partial.pieces[piece.offset] = piece.data
-            partial.have += len(piece.data)
-        if partial.have < partial.total:
-            return None
-        del self._partial[key]
-        self._size -= piece.total
-        return partial.whole()
 
 
 @dataclass(slots=True)
@@ -114,7 +65,6 @@ class Receiver:
         self._ended: set[int] = set()
         self._early_size = 0
         self._spent: FrameDecoder | None = None
-        self.again = 0  # bytes of segments that came although they had come before
 
     def store(self, key: SegmentKey, data: bytes, awaiting: Awaiting) -> list[StoredSegment]:
         """Store a segment and those that were waiting for it. Raises PeerError, FormatError when
@@ -123,8 +73,7 @@ class Receiver:
         if frame is None and key[0] not in self._ended:
             frame = self._begin(key[0])
         if frame is None or key[1] < frame.due or key[1] in frame.early:
-            self.again += len(data)
-            return []
+            return []  # it had come before
         frame.early[key[1]] = data
         self._early_size += len(data)
         if len(frame.early) > EARLY_LIMIT or self._early_size > EARLY_SIZE_LIMIT:

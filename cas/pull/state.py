@@ -57,11 +57,27 @@ class TierState:
 
 
 @dataclass(slots=True)
+class LaneState:
+    """One connection to a source. `heard` is when anything last came, by the monotonic clock."""
+
+    source: str
+    number: int
+    state: str = "login"  # then "up", "suspect", "lost"
+    bytes_in: int = 0  # everything counted
+    payload: int = 0  # of it, bytes of pieces
+    rate: float = 0.0  # of payload, bytes a second lately
+    heard: float = 0.0
+
+
+@dataclass(slots=True)
 class SyncState:
-    """A whole sync. `events` are lines worth a log entry, oldest first."""
+    """A whole sync. `events` are lines worth a log entry, oldest first. `lanes` are those that are
+    open or being opened now."""
 
     tiers: list[TierState] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
+    lanes: list[LaneState] = field(default_factory=list)
+    best_lanes: dict[str, int] = field(default_factory=dict)  # by source, where known
     started: float = 0.0
 
     @property

@@ -10,19 +10,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cas.entry import Problem
 from cas.errors import HostKeyError, LoginError, TransportError
 from cas.interfaces import Changes
-from cas.messages import Beat, Bye, Tune
+from cas.messages import Tune
+from cas.pieces import Assembler
 from cas.plan import Tier
 from cas.pull.keeper import Keeper
-from cas.pull.lane import Lane, open_lane
+from cas.pull.lanes import Lanes, agent_name
+from cas.pull.minder import GivenUpError, LaneOptions
 from cas.pull.planner import IndexHoldings, Planner, Promises
-from cas.pull.receive import Assembler, Receiver, StoredSegment
+from cas.pull.receive import Receiver, StoredSegment
 from cas.pull.state import Phase, SyncState, TierState
 from cas.pull.tier import Round, TierPull
 from cas.store.store import Store
@@ -30,26 +33,43 @@ from cas.store.writer import Writer
 from cas.transport.base import Dialer
 
 ROUNDS = 3  # over a tier whose files go on changing
-BEAT_SECONDS = 15.0
 BUDGET = 48 * 2**20
 RETRY_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
 GIVE_UP_SECONDS = 600.0
 DEFAULT_LEVEL = 3
 
 
+def _unlimited() -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class SyncOptions:
-    """`level` for all sources, or `levels` by source; `give_up` is how long a source may stay out
-    of reach; `dry_run` scans and counts only (the writer is then None)."""
+    """`level` for all sources, or `levels` by source (0: as the link allows); `lanes` says how many
+    connections a source gets, `remembered` how many did best before; `limit` how many bytes a
+    second may come now; `give_up` is how long a source may stay out of reach; `dry_run` scans and
+    counts only (the writer is then None)."""
 
     level: int | None = None
     levels: Mapping[str, int] = field(default_factory=dict)
+    lanes: Mapping[str, int] = field(default_factory=dict)
+    remembered: Mapping[str, int] = field(default_factory=dict)
+    limit: Callable[[], int | None] = _unlimited
     dry_run: bool = False
     give_up: float = GIVE_UP_SECONDS
 
+    def lanes_of(self, source: str) -> LaneOptions:
+        """How the lanes to `source` are to be."""
+        return LaneOptions(
+            fixed=self.lanes.get(source),
+            remembered=self.remembered.get(source),
+            give_up=self.give_up,
+            limit=self.limit,
+        )
+
     def level_for(self, source: str) -> int:
         """The zstd level that the agent of `source` is to use."""
-        return self.level or self.levels.get(source, DEFAULT_LEVEL)
+        return self.levels.get(source, DEFAULT_LEVEL) if self.level is None else self.level
 
 
 async def sync(
@@ -93,7 +113,7 @@ def new_run() -> bytes:
 
 
 class _Link:
-    """The connection to one source, made anew as often as it is lost."""
+    """The way to one source: an agent and its lanes, made anew as often as it is lost."""
 
     def __init__(
         self,
@@ -112,8 +132,7 @@ class _Link:
         self._state = state
         self._options = options
         self._run = run
-        self._lane: Lane | None = None
-        self._beats: asyncio.Task[None] | None = None
+        self._lanes: Lanes | None = None
         self._keeper = Keeper(writer, self._acknowledged)
         self._pull: TierPull | None = None
         self._scans = 0
@@ -143,9 +162,8 @@ class _Link:
         try:
             await self._keeper.commit()
         finally:
-            if self._lane is not None:
-                with contextlib.suppress(TransportError, asyncio.TimeoutError):
-                    await asyncio.wait_for(self._lane.send(Bye()), 1.0)
+            if self._lanes is not None:
+                await self._lanes.goodbye()
             await self._hang_up()
             self._keeper.close()
 
@@ -157,7 +175,7 @@ class _Link:
             fetched = state.fetched
             try:
                 return await self._round(tier, state, first=first)
-            except (HostKeyError, LoginError):
+            except (HostKeyError, LoginError, GivenUpError):
                 raise
             except TransportError as error:
                 await self._hang_up()
@@ -173,7 +191,7 @@ class _Link:
                 await asyncio.sleep(pause)
 
     async def _round(self, tier: Tier, state: TierState, *, first: bool) -> Round:
-        lane = await self._connected(tier, state)
+        lanes = await self._connected(tier, state)
         self._scans += 1
         writer = self._writer
         holdings = IndexHoldings(
@@ -185,7 +203,7 @@ class _Link:
         self._pull = TierPull(
             tier,
             self._scans,
-            lane=lane,
+            lanes=lanes,
             assembler=self._assembler,
             receiver=self._receiver,
             store=self._store,
@@ -213,15 +231,28 @@ class _Link:
         state.complete = not last.missed and not self._options.dry_run
         state.phase = Phase.DONE
 
-    async def _connected(self, tier: Tier, state: TierState) -> Lane:
-        if self._lane is None:
+    async def _connected(self, tier: Tier, state: TierState) -> Lanes:
+        if self._lanes is None:
             state.phase = Phase.CONNECTING
-            self._lane = await open_lane(self._dialer)
+            lanes = Lanes(
+                self._dialer,
+                tier.source,
+                agent_name(self._client(tier)),
+                self._options.lanes_of(tier.source),
+                self._state,
+            )
+            await lanes.open()
+            self._lanes = lanes
             self._assembler = Assembler()
             self._receiver = Receiver(self._writer) if self._writer is not None else None
-            await self._lane.send(Tune(self._options.level_for(tier.source), BUDGET))
-            self._beats = asyncio.create_task(_beat(self._lane))
-        return self._lane
+            await lanes.send(Tune(self._options.level_for(tier.source), BUDGET))
+        return self._lanes
+
+    def _client(self, tier: Tier) -> bytes:
+        """Who we are to an agent: one that still waits for the same is ended by its successor."""
+        if self._writer is None:  # there may be others like us
+            return self._run
+        return os.fsencode(f"{socket.gethostname()}\0{tier.source}\0{self._store.layout.root}")
 
     @property
     def _never_was(self) -> bool:
@@ -232,25 +263,14 @@ class _Link:
             await self._pull.acknowledged(segments)
 
     async def _hang_up(self) -> None:
-        if self._beats is not None:
-            self._beats.cancel()
-            await asyncio.gather(self._beats, return_exceptions=True)
-            self._beats = None
         if self._receiver is not None:
             receiver, self._receiver = self._receiver, None
             await self._keeper.do(receiver.close)
-        if self._lane is not None:
-            lane, self._lane = self._lane, None
-            await lane.close()
-
-
-async def _beat(lane: Lane) -> None:
-    number = 0
-    with contextlib.suppress(TransportError):  # the receiving side says so
-        while True:
-            await asyncio.sleep(BEAT_SECONDS)
-            number += 1
-            await lane.send(Beat(number))
+        if self._lanes is not None:
+            lanes, self._lanes = self._lanes, None
+            if lanes.best is not None:
+                self._state.best_lanes[lanes.source] = lanes.best
+            await lanes.close()
 
 
 def _name_missed(store: Store, last: Round) -> list[Problem]:

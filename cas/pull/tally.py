@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from cas.pull.planner import Counts
 from cas.pull.state import TierState
-from cas.transport.base import Transport
 
 
-class WireMeter:
-    """What crossed on one connection, each byte told once: the login is the first tier's."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-        self._told = (0, 0)
+class Meter(Protocol):
+    """Whatever knows what crossed."""
 
     def since(self) -> tuple[int, int]:
         """Bytes in and out since the last time."""
-        now = (self._transport.bytes_in, self._transport.bytes_out)
-        told, self._told = self._told, now
-        return now[0] - told[0], now[1] - told[1]
 
 
 class Tally:
@@ -26,7 +20,7 @@ class Tally:
     here, so `fetched` never goes back; nor does `to_fetch` while a scan goes on, but at its end
     it is without what was missed before and has gone from the source since."""
 
-    def __init__(self, state: TierState, meter: WireMeter) -> None:
+    def __init__(self, state: TierState, meter: Meter) -> None:
         self._state = state
         self._meter = meter
         self._fetched_before = state.fetched

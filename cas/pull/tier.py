@@ -35,11 +35,12 @@ from cas.messages import (
     Want,
 )
 from cas.pack import Origin, PageRun
+from cas.pieces import Assembler
 from cas.plan import Tier
 from cas.pull.keeper import Keeper
-from cas.pull.lane import Lane
+from cas.pull.lanes import Lanes
 from cas.pull.planner import Counts, Expected, PlannedPage, Planner, bitmap
-from cas.pull.receive import Assembler, Receiver, StoredSegment
+from cas.pull.receive import Receiver, StoredSegment
 from cas.pull.state import Phase, TierState
 from cas.pull.tally import Tally
 from cas.snapshot import PAGES_LIMIT, PageRef, Snapshot
@@ -69,7 +70,7 @@ class TierPull:
         tier: Tier,
         number: int,
         *,
-        lane: Lane,
+        lanes: Lanes,
         assembler: Assembler,
         receiver: Receiver | None,
         store: Store,
@@ -82,7 +83,7 @@ class TierPull:
     ) -> None:
         self._tier = tier
         self._number = number
-        self._lane = lane
+        self._lanes = lanes
         self._assembler = assembler
         self._receiver = receiver
         self._store = store
@@ -92,7 +93,7 @@ class TierPull:
         self._run = run
         self._state = state
         self._first = first
-        self._tally = Tally(state, lane.meter)
+        self._tally = Tally(state, lanes)
         row, latest = _latest(store, tier.name)
         is_ours = latest is not None and latest.source == tier.source
         self._base = latest if row is not None and row.complete and is_ours else None
@@ -109,13 +110,14 @@ class TierPull:
         self._done = asyncio.Event()
         self._kept: list[tuple[int, list[Digest]]] = []
         self._uncommitted = 0
+        self._progress = (0, 0)  # names and bytes that the agent has gone over
         self.round = Round()
 
     async def run(self) -> Round:
         """Do the round. Raises TransportError when the lane is lost, SourceError when the agent
         cannot do it, PeerError, StoreError; whatever was acknowledged then is kept."""
         self._state.phase = Phase.SCANNING
-        await self._lane.send(self._order())
+        await self._lanes.send(self._order())
         tasks = [asyncio.create_task(self._receive()), asyncio.create_task(self._done.wait())]
         if self._writer is not None:
             tasks.append(asyncio.create_task(self._keeper.keep_committing()))
@@ -141,7 +143,7 @@ class TierPull:
         if self._over:
             return
         with contextlib.suppress(TransportError):  # a lost lane shows where we receive
-            await self._lane.send(Ack(tuple(segment.key for segment in segments)))
+            await self._lanes.send(Ack(tuple(segment.key for segment in segments)))
         self._uncommitted -= len(segments)
         await self._settle()
 
@@ -157,12 +159,14 @@ class TierPull:
 
     async def _receive(self) -> None:
         while True:
-            await self.handle(await self._lane.receive())
+            await self.handle(await self._lanes.receive())
 
     async def handle(self, message: Message) -> None:
         """Take one message of the agent in. Raises PeerError for what does not belong here."""
         if isinstance(message, OF_A_SCAN) and message.scan != self._number:
             raise PeerError("the agent speaks of a scan that is not going on")
+        if isinstance(message, OF_A_SCAN):
+            self._lanes.progress()
         if isinstance(message, Piece):
             await self._piece(message)
         elif isinstance(message, Page):
@@ -180,21 +184,29 @@ class TierPull:
         elif isinstance(message, Scanned):
             await self._scanned(message)
         elif isinstance(message, Progress):
-            self._state.path = message.path
+            self._hear_of(message)
         elif isinstance(message, Refused):
             raise SourceError(message.what, where=message.where, advice=message.advice)
         await self._settle()
 
+    def _hear_of(self, progress: Progress) -> None:
+        self._state.path = progress.path
+        so_far = (progress.names, progress.read)
+        if so_far > self._progress:
+            self._progress = so_far
+            self._lanes.progress()
+
     async def _piece(self, piece: Piece) -> None:
+        before = self._assembler.again
         data = self._assembler.add(piece)
+        self._state.fetched_again += self._assembler.again - before
         if data is None:
             return
         if self._receiver is None:
             raise PeerError("a segment came although nothing was wanted")
+        self._lanes.progress()
         key = (piece.frame, piece.segment)
-        before = self._receiver.again
         stored = await self._keeper.do(self._receiver.store, key, data, self)
-        self._state.fetched_again += self._receiver.again - before
         self._uncommitted += len(stored)
         for number in [n for n, expected in self._expected.items() if not expected.left]:
             del self._expected[number]
@@ -214,7 +226,7 @@ class TierPull:
     async def _plan(self, number: int, encoded: bytes) -> None:
         planned, ask = await self._keeper.do(self._planner.page, number, encoded)
         for at in range(0, len(ask), LOOK_AT_ONCE):
-            await self._lane.send(Look(self._number, ask[at : at + LOOK_AT_ONCE]))
+            await self._lanes.send(Look(self._number, ask[at : at + LOOK_AT_ONCE]))
         if planned is not None:
             await self._take(planned)
 
@@ -248,7 +260,7 @@ class TierPull:
         self._ends[page.number] = page.entries[-1].path
         if page.expected is not None and self._writer is not None:
             self._expected[page.number] = page.expected
-            await self._lane.send(Want(self._number, page.number, bitmap(page.expected.indexes)))
+            await self._lanes.send(Want(self._number, page.number, bitmap(page.expected.indexes)))
         if self._writer is not None:
             await self._keeper.do(self._keep, page)
         # Only now: if it is the last one, an acknowledgement may end the scan at any time.
@@ -330,7 +342,7 @@ class TierPull:
         snapshot = Snapshot(
             self._tier.name,
             self._tier.source,
-            self._lane.host,
+            self._lanes.host,
             self._tier.paths,
             self._run,
             min(self._started_ms, finished_ms),
@@ -361,8 +373,8 @@ class TierPull:
 
     def origin(self, wire_size: int, runs: tuple[PageRun, ...]) -> Origin:
         """See `Awaiting.origin`."""
-        tier = self._tier
-        return Origin(self._run, tier.source, tier.name, now_ms(), 0, wire_size, runs)
+        tier, lane = self._tier, self._lanes.lane
+        return Origin(self._run, tier.source, tier.name, now_ms(), lane, wire_size, runs)
 
 
 def _nothing() -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Protocol
 
 RECEIVE_LIMIT = 256 * 1024  # the most bytes that one `receive` returns
+ATTACH = "--attach"  # what is added to the agent's command for a further lane, and its name
 TAIL_LIMIT = 8 * 1024  # what is kept of the far end's standard error
 
 
@@ -66,6 +67,10 @@ class Dialer(Protocol):
     async def connect(self) -> Transport:
         """A new connection. Raises TransportError, HostKeyError or LoginError, which say what to
         do; UsageError if it can never work."""
+
+    def attaching(self, name: str) -> Dialer | None:
+        """What makes further connections to the agent of this name, which one of `connect`'s began;
+        None where one connection is as good as several."""
 
 
 class Tail:

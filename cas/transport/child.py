@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
 from cas.errors import TransportError, UsageError
-from cas.transport.base import Transport
+from cas.transport.base import ATTACH, Transport
 from cas.transport.pipes import PipeTransport, StandardError
 
 PIPE_SIZE = 1024 * 1024  # as much as Linux gives any user (fs.pipe-max-size)
@@ -23,7 +23,8 @@ GRACE_SECONDS = 2.0  # to exit once its standard input ended, and again after SI
 
 
 class ChildDialer:
-    """Starts `argv` anew for every connection. `env` is its whole environment; None: ours."""
+    """Starts `argv` anew for every connection. `env` is its whole environment; None: ours. One
+    connection is enough on the same machine, unless it `takes_lanes`."""
 
     def __init__(
         self,
@@ -32,6 +33,7 @@ class ChildDialer:
         *,
         name: str = "this machine",
         grace_seconds: float = GRACE_SECONDS,
+        takes_lanes: bool = False,
     ) -> None:
         if not argv:
             raise UsageError("the command to start the agent is empty", where=name)
@@ -39,6 +41,14 @@ class ChildDialer:
         self._argv = list(argv)
         self._env = env
         self._grace = grace_seconds
+        self._takes_lanes = takes_lanes
+
+    def attaching(self, name: str) -> ChildDialer | None:
+        """See `Dialer.attaching`."""
+        if not self._takes_lanes:
+            return None
+        argv = [*self._argv, ATTACH, name]
+        return ChildDialer(argv, self._env, name=self.name, grace_seconds=self._grace)
 
     async def connect(self) -> Transport:
         """See `Dialer.connect`."""

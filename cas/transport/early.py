@@ -22,6 +22,10 @@ class EarlyDialer:
         first, self._first = self._first, None
         return await (self.dialer.connect() if first is None else first)
 
+    def attaching(self, name: str) -> Dialer | None:
+        """See `Dialer.attaching`."""
+        return self._dialer.attaching(name)
+
     async def __aenter__(self) -> EarlyDialer:
         self._first = asyncio.create_task(self.dialer.connect())
         return self

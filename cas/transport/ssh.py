@@ -33,7 +33,7 @@ import asyncssh
 from cas.errors import TransportError, UsageError
 from cas.transport import advice
 from cas.transport.address import Address, parse_address
-from cas.transport.base import Transport, printable
+from cas.transport.base import ATTACH, Transport, printable
 from cas.transport.channel import Channel
 from cas.transport.command import remote_command
 from cas.transport.host import Host, read_host
@@ -83,10 +83,26 @@ class SshDialer:
         name: str = "",
     ) -> None:
         self.name = name or f"{host} (ssh)"
+        self._host = host
         self._address = parse_address(host)
+        self._words = None if command is None else tuple(command)
         self._command = "" if command is None else remote_command(command)
         self._files = None if config_paths is None else [str(path) for path in config_paths]
         self._timeouts = timeouts or SshTimeouts()
+
+    def attaching(self, name: str) -> SshDialer | None:
+        """See `Dialer.attaching`."""
+        return (
+            None
+            if self._words is None
+            else SshDialer(
+                self._host,
+                (*self._words, ATTACH, name),
+                config_paths=self._files,
+                timeouts=self._timeouts,
+                name=self.name,
+            )
+        )
 
     async def connect(self) -> Transport:
         """See `Dialer.connect`."""

@@ -13,12 +13,16 @@ from cli import options
 @click.argument("names", metavar="[TIER|SET]...", nargs=-1)
 @options.plan_option
 @options.store_option
+@options.lanes_option
+@options.give_up_option
 @options.ssh_config_option
 @options.json_option
 def command(
     names: tuple[str, ...],
     plan_path: str | None,
     store_path: Path | None,
+    lanes: int | None,
+    give_up: float,
     ssh_config: str | None,
     as_json: bool,
 ) -> int:
@@ -35,5 +39,5 @@ def command(
     from cli.pulling import Order, pull
     from cli.wiring import Wishes
 
-    wishes = Wishes(ssh_config=ssh_config)
+    wishes = Wishes(ssh_config=ssh_config, lanes=lanes, give_up=give_up)
     return pull(Order(names, plan_path, store_path, True, as_json, wishes=wishes))

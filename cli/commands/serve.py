@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 import click
@@ -18,7 +19,8 @@ from cas.errors import EXIT_DONE, UsageError
     multiple=True,
     help="Read only at and below DIR; may be given several times.  [default: everything]",
 )
-def command(roots: tuple[str, ...]) -> int:
+@click.option("--attach", metavar="NAME", hidden=True, help="Be one more lane of a running agent.")
+def command(roots: tuple[str, ...], attach: str | None) -> int:
     """Be the agent: read what is asked for, and write nothing but the cache of scans.
 
     `cas sync` starts it at the source by itself, through ssh; by hand it is of no use. The cache
@@ -33,6 +35,8 @@ def command(roots: tuple[str, ...]) -> int:
             "the agent speaks to a program, not to a terminal",
             advice="`cas sync` starts it over there by itself",
         )
+    if attach is not None:
+        return _attach(attach)
     import asyncio
 
     from cas.agent.serve import serve
@@ -51,5 +55,16 @@ def command(roots: tuple[str, ...]) -> int:
             cache.close()
 
     share_arenas()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a lost connection is not the end
     asyncio.run(run())
+    return EXIT_DONE
+
+
+def _attach(name: str) -> int:
+    """Hand our streams to the agent of this name; little is imported for that."""
+    from cas.agent.attach import attach, is_name
+
+    if not is_name(name):
+        raise UsageError("no agent has such a name", where=name)
+    attach(name)
     return EXIT_DONE

@@ -16,10 +16,12 @@ from cli import options
 @click.option("-n", "--dry-run", is_flag=True, help="Only say what it would cost, as `cas scan`.")
 @click.option(
     "--level",
-    type=click.IntRange(1, 22),
+    type=click.IntRange(0, 22),
     metavar="N",
-    help="Compress at zstd level N.  [default: the plan's]",
+    help="Compress at zstd level N, 0: as the link leaves time for.  [default: the plan's]",
 )
+@options.lanes_option
+@options.give_up_option
 @options.ssh_config_option
 @options.network_option
 @options.json_option
@@ -29,6 +31,8 @@ def command(
     store_path: Path | None,
     dry_run: bool,
     level: int | None,
+    lanes: int | None,
+    give_up: float,
     ssh_config: str | None,
     allow_network_fs: bool,
     as_json: bool,
@@ -48,6 +52,15 @@ def command(
     from cli.pulling import Order, pull
     from cli.wiring import Wishes
 
-    wishes = Wishes(ssh_config=ssh_config)
-    order = Order(names, plan_path, store_path, dry_run, as_json, level, wishes, allow_network_fs)
-    return pull(order)
+    return pull(
+        Order(
+            names,
+            plan_path,
+            store_path,
+            dry_run=dry_run,
+            as_json=as_json,
+            level=level,
+            wishes=Wishes(ssh_config=ssh_config, lanes=lanes, give_up=give_up),
+            allow_network_fs=allow_network_fs,
+        )
+    )

@@ -51,6 +51,6 @@ EXAMPLES: tuple[Message, ...] = (
     Refused(0, "no such path", "/x", "look there"),
     Bye(),
     Credit(2**40, 2**41),
-    Doubt(3, True),
+    Doubt(3, 2),
     Backlog(2**30),
 )

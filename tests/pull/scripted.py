@@ -89,6 +89,10 @@ class ScriptDialer:
         self.failed: list[BaseException] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
+    def attaching(self, name: str) -> None:
+        """See `Dialer.attaching`."""
+        del name
+
     async def connect(self) -> Transport:
         """See `Dialer.connect`."""
         near, far = pair()

@@ -142,7 +142,7 @@ async def test_heartbeats_alone_do_not_keep_a_lane(monkeypatch: pytest.MonkeyPat
     Clock(monkeypatch, each=50.0).slow(lane, 12)
     for number in range(10):
         await far.send(session.send(Beat(number)))
-    with pytest.raises(TransportError, match="two minutes"):
+    with pytest.raises(TransportError, match=r"nothing (has come|was taken) for"):
         await _read(lane, 10)
     await lane.close()
 
@@ -168,7 +168,7 @@ async def test_a_message_that_does_not_get_on_is_given_up(
     lane, far, session = await _open_lane()
     Clock(monkeypatch, each=50.0).slow(lane, 100)
     await far.send(session.send(Page(1, 0, os.urandom(600_000))))
-    with pytest.raises(TransportError, match="two minutes"):
+    with pytest.raises(TransportError, match=r"nothing (has come|was taken) for"):
         await _read(lane, 1)
     await lane.close()
 
@@ -189,7 +189,7 @@ async def test_a_far_end_that_does_not_read_is_given_up(monkeypatch: pytest.Monk
     lane, _, _ = await _open_lane()
     ids = tuple(split_digests(os.urandom(2_000_000 // DIGEST_SIZE * DIGEST_SIZE)))
     monkeypatch.setattr(lane_module, "SILENCE_SECONDS", 0.1)
-    with pytest.raises(TransportError, match="two minutes"):
+    with pytest.raises(TransportError, match=r"nothing (has come|was taken) for"):
         await asyncio.wait_for(lane.send(Look(1, ids)), LIMIT_SECONDS)
     await lane.close()
 

@@ -24,6 +24,7 @@ from cas.messages import (
     Scan,
     Want,
 )
+from cas.pieces import Assembler
 from cas.pull import receive
 from cas.recipe import Recipe, encode_recipe
 from tests.pull.scripted import (
@@ -212,7 +213,7 @@ def test_what_is_put_together_is_bounded(piece: Callable[[int], Piece]) -> None:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_pieces_that_overlap_make_no_segment(order: int) -> None:
-    assembler = receive.Assembler()
+    assembler = Assembler()
     first, second = [Piece(1, 0, 0, 10, b"01234567"), Piece(1, 0, 5, 10, b"567")][::order]
     assert assembler.add(first) is None
     with pytest.raises(PeerError, match="overlap"):
@@ -220,13 +221,13 @@ def test_pieces_that_overlap_make_no_segment(order: int) -> None:
 
 
 def test_pieces_come_in_any_order_and_twice() -> None:
-    assembler = receive.Assembler()
+    assembler = Assembler()
     pieces = [Piece(1, 0, at, 10, b"0123456789"[at : at + 3]) for at in (6, 0, 9, 0, 6, 3)]
     assert [None] * 5 + [b"0123456789"] == [*map(assembler.add, pieces)]
 
 
 def _put_together(piece: Callable[[int], Piece]) -> None:
-    assembler = receive.Assembler()
+    assembler = Assembler()
     for number in range(10_000):
         assembler.add(piece(number))
 

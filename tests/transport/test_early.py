@@ -18,6 +18,9 @@ class Doorbell:
         self.opens = asyncio.Event()
         self.ends: list[MemoryTransport] = []
 
+    def attaching(self, name: str) -> None:
+        del name
+
     async def connect(self) -> Transport:
         self.calls += 1
         await self.opens.wait()
@@ -30,6 +33,9 @@ class Wall:
     """A dialer that gets nowhere."""
 
     name = "the wall"
+
+    def attaching(self, name: str) -> None:
+        del name
 
     async def connect(self) -> Transport:
         raise TransportError("no door", where=self.name)

@@ -1,0 +1,300 @@
+"""All connections to one agent, as one: whatever is sent goes over some lane, whatever comes over
+any is received.
+
+The first lane starts the agent. If it can be reached over more of them, it is told a name by which
+they ask for it, and from then on both ends deliver over whichever lane is free (`cas/outbox.py`);
+`minder.py` opens, watches and replaces them. Bytes of lanes that are gone are counted on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections import deque
+from collections.abc import Coroutine
+from hashlib import sha256
+
+from cas.errors import CasError, FormatError, PeerError, TransportError
+from cas.messages import (
+    LOST,
+    MESSAGES,
+    Backlog,
+    Beat,
+    Bye,
+    Credit,
+    Doubt,
+    Message,
+    Piece,
+    decode_whole,
+)
+from cas.outbox import Outbox
+from cas.pieces import Assembler
+from cas.pull.lane import Lane, open_lane, within
+from cas.pull.member import Member
+from cas.pull.minder import LaneOptions, Minder
+from cas.pull.state import LaneState, SyncState
+from cas.transport.base import Dialer
+
+BEAT_SECONDS = 15.0
+INBOX_SIZE = 8 * 2**20  # bytes that were received and not taken yet: then we read no further
+MESSAGES_SIZE = 256 * 2**20  # of messages that are not whole yet
+MESSAGE_SIZE = 1024  # about what one takes in memory that is no piece
+GOODBYE_SECONDS = 1.0
+ALL = 2**62
+
+
+def agent_name(client: bytes) -> str:
+    """A name for an agent of this client: its key stays the same from run to run."""
+    return f"{sha256(client).hexdigest()[:16]}-{os.urandom(16).hex()}"
+
+
+class Lanes:
+    """The connections to the agent that `dialer` starts. `agent` is what it is to be called, "" if
+    one lane is all that is wanted. `lane` is the number of the lane that brought what `receive`
+    gave last, `host` what the source calls itself."""
+
+    def __init__(
+        self, dialer: Dialer, source: str, agent: str, options: LaneOptions, state: SyncState
+    ) -> None:
+        self.name = dialer.name
+        self.host = ""
+        self.lane = 0
+        self.members: dict[int, Member] = {}
+        self.outbox = Outbox(self._wake)
+        self.outbox.shared = True
+        self.backlog = 0
+        self._dialer = dialer
+        self._attaching = dialer.attaching(agent) if agent else None
+        self._facts = (("lanes", agent),) if self._attaching is not None else ()
+        self.source = source
+        self._options = options
+        self._state = state
+        self._only: Lane | None = None  # the lane, when there is to be one
+        self._minder: Minder | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._assembler = Assembler(MESSAGES_SIZE)
+        self._inbox: deque[tuple[Message, int]] = deque()
+        self._inbox_size = 0
+        self._arrival = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._failure: CasError | None = None
+        self._gone = (0, 0)  # bytes in and out of lanes that have ended
+        self._told = (0, 0)
+        self._closing = False
+
+    @property
+    def best(self) -> int | None:
+        """How many lanes did best, when that is known."""
+        return self._minder.best if self._minder is not None else None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more was received than is taken: then nothing is read."""
+        return not self._room.is_set()
+
+    async def open(self) -> None:
+        """Start the agent. Raises TransportError, PeerError."""
+        shown = LaneState(self.source, 0, heard=time.monotonic())
+        self._state.lanes.append(shown)
+        try:
+            lane = await open_lane(self._dialer, self._facts, silence=self._patience)
+        except BaseException:
+            self._state.lanes.remove(shown)
+            raise
+        self.host = lane.host
+        if self._attaching is None or "lanes" not in lane.facts:
+            shown.state = "up"
+            self._only = lane
+            self._start(self._beat(lane, shown))
+            return
+        self._minder = Minder(
+            self, self._attaching, self._facts, self._options, self._state, self.source
+        )
+        self.add(lane, shown, time.monotonic() - shown.heard)
+        self._start(self._minder.mind())
+
+    async def send(self, message: Message) -> None:
+        """Send a message over whichever lane takes it. Raises TransportError when there is only one
+        and it is lost."""
+        if self._only is not None:
+            await self._only.send(message)
+        else:
+            self.outbox.put_message(message)
+
+    async def receive(self) -> Message:
+        """The next message, whichever lane brings it. Raises TransportError when the source is
+        given up or its agent is gone, PeerError when it breaks the protocol. May be cancelled at
+        any moment."""
+        if self._only is not None:
+            return await self._only.receive()
+        while not self._inbox:
+            if self._failure is not None:
+                raise self._failure
+            self._arrival.clear()
+            await self._arrival.wait()
+        message, self.lane = self._inbox.popleft()
+        self._inbox_size -= _size(message)
+        if self._inbox_size <= INBOX_SIZE // 2:
+            self._room.set()
+        return message
+
+    def progress(self) -> None:
+        """Something useful has come: the far end is not merely answering."""
+        if self._minder is not None:
+            self._minder.progress()
+
+    def since(self) -> tuple[int, int]:
+        """Bytes in and out, over all lanes, since this was last asked."""
+        transports = [lane.transport for lane in self._open]
+        now = (
+            self._gone[0] + sum(transport.bytes_in for transport in transports),
+            self._gone[1] + sum(transport.bytes_out for transport in transports),
+        )
+        told, self._told = self._told, now
+        return now[0] - told[0], now[1] - told[1]
+
+    async def goodbye(self) -> None:
+        """Tell the agent that nothing more is needed, as far as it can be told quickly."""
+        goodbyes = (within(GOODBYE_SECONDS, lane.send(Bye())) for lane in self._open)
+        await asyncio.gather(*goodbyes, return_exceptions=True)
+
+    async def close(self) -> None:
+        """End all lanes and what minds them."""
+        self._closing = True
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(lane.close() for lane in self._open))
+        self._state.lanes[:] = [s for s in self._state.lanes if s.source != self.source]
+
+    def add(self, lane: Lane, shown: LaneState, seconds: float) -> None:
+        """One more lane is up, after so many seconds. Raises PeerError when the agent does not
+        number it."""
+        said = lane.facts.get("lane", "")
+        number = int(said) if said.isdecimal() and len(said) < len("1000000") else -1
+        if number < 0 or number in self.members:
+            raise PeerError("the agent gave a lane no number of its own", where=self.name)
+        now = time.monotonic()
+        shown.number, shown.state, shown.heard = number, "up", now
+        member = self.members[number] = Member(lane, number, shown, now)
+        self.outbox.lane_opened(number)
+        self.outbox.allow(number, ALL)
+        if self._minder is not None:
+            self._minder.opened(member, now, seconds=seconds)
+        member.tasks = (self._start(self._read(member)), self._start(self._write(member)))
+
+    async def lost(self, member: Member, why: str) -> None:
+        """A lane has ended, or is given up: others take what it had."""
+        if self._closing or self.members.pop(member.number, None) is None:
+            return
+        if self._minder is not None:
+            self._minder.ended(member)
+        self.outbox.lane_lost(member.number)
+        self.outbox.put_message(Doubt(member.number, LOST))
+        transport = member.lane.transport
+        self._gone = (self._gone[0] + transport.bytes_in, self._gone[1] + transport.bytes_out)
+        self._state.lanes[:] = [shown for shown in self._state.lanes if shown is not member.shown]
+        self.note(f"lane {member.number} is gone: {why}")
+        for task in member.tasks:
+            if task is not asyncio.current_task():
+                task.cancel()
+        await member.lane.close()
+
+    def fail(self, error: CasError) -> None:
+        """All is over: whoever receives is told."""
+        if self._failure is None:
+            self._failure = error
+        self._arrival.set()
+
+    def note(self, text: str) -> None:
+        """Something worth a line has happened."""
+        self._state.events.append(f"{self.source}: {text}")
+
+    @property
+    def _patience(self) -> float | None:
+        """How long a lane may be silent before it ends by itself: with others, it is for the
+        minder to judge."""
+        return self._options.give_up or None if self._attaching is not None else None
+
+    @property
+    def _open(self) -> list[Lane]:
+        if self._only is not None:
+            return [self._only]
+        return [member.lane for member in self.members.values()]
+
+    def _start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _read(self, member: Member) -> None:
+        try:
+            while True:
+                message = await member.lane.receive()
+                self._take(member, message, time.monotonic())
+                await self._room.wait()
+        except FormatError as error:
+            self.fail(PeerError(f"the far end sent nonsense: {error}", where=self.name))
+        except TransportError as error:
+            await self.lost(member, str(error))
+        except CasError as error:
+            self.fail(error)
+
+    async def _write(self, member: Member) -> None:
+        try:
+            while True:
+                member.waker.clear()
+                while (message := self.outbox.take(member.number)) is not None:
+                    await member.lane.send(message)
+                await member.waker.wait()
+        except TransportError as error:
+            await self.lost(member, str(error))
+
+    def _take(self, member: Member, message: Message, now: float) -> None:
+        if isinstance(message, Piece):
+            member.came(len(message.data), now)
+            if self._minder is not None:
+                self._minder.credit(member, now)
+            if message.frame != MESSAGES:
+                self._put(message, member.number)
+                return
+            whole = self._assembler.add(message)
+            if whole is not None:
+                self._put(decode_whole(whole), member.number)
+        elif isinstance(message, Credit):
+            self.outbox.arrived(member.number, message.arrived)
+        elif isinstance(message, Beat):
+            member.answered(message.number, now)
+        elif isinstance(message, Backlog):
+            self.backlog = message.size
+        else:
+            self._put(message, member.number)
+
+    def _put(self, message: Message, lane: int) -> None:
+        self._inbox.append((message, lane))
+        self._inbox_size += _size(message)
+        if self._inbox_size > INBOX_SIZE:
+            self._room.clear()
+        self._arrival.set()
+
+    def _wake(self) -> None:
+        for member in self.members.values():
+            member.waker.set()
+
+    async def _beat(self, lane: Lane, shown: LaneState) -> None:
+        """Let the agent know, over its one lane, that we are there."""
+        number = 0
+        with contextlib.suppress(TransportError):  # the receiving side says so
+            while True:
+                await asyncio.sleep(BEAT_SECONDS)
+                number += 1
+                shown.bytes_in, shown.heard = lane.transport.bytes_in, lane.heard
+                await lane.send(Beat(number))
+
+
+def _size(message: Message) -> int:
+    return len(message.data) if isinstance(message, Piece) else MESSAGE_SIZE

@@ -1,0 +1,290 @@
+"""Watches over the lanes to one agent: four times a second it looks at each, and acts.
+
+- A lane in doubt keeps its connection, gets no work, and is replaced; what it had is sent again.
+- When all are in doubt the link is out: one login at a time tries it, until it is back or
+  given up.
+- Lanes that are missing are opened, a few at a time, once there is something to send over them.
+- A login that finds no agent means a new agent, if no other lane is left.
+
+What is to be done is decided elsewhere, without a clock: how many lanes in `climb.py`, which
+of them are in doubt in `silence.py`, how much may come over each in `flow.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from cas.agent.attach import NO_AGENT
+from cas.errors import CasError, TransportError
+from cas.messages import DOUBTED, TRUSTED, Beat, Credit, Doubt
+from cas.outbox import Outbox
+from cas.pull.climb import Climb
+from cas.pull.flow import Throttle
+from cas.pull.lane import Lane, open_lane, within
+from cas.pull.member import Member
+from cas.pull.silence import Silence
+from cas.pull.state import LaneState, SyncState
+from cas.transport.base import Dialer
+
+TICK_SECONDS = 0.25
+LATE_SECONDS = 3.0  # since the last tick: this process did not run
+BEAT_SECONDS = 15.0
+MOST = 24
+WORTH_LANES = 256 * 2**10  # bytes that wait at the agent: a sync that brings less needs one lane
+TURNED_AWAY = 3  # lanes that found no agent, while others have one, before no more are tried
+
+
+class AgentGoneError(TransportError):
+    """The agent has ended; another can be started."""
+
+
+class GivenUpError(TransportError):
+    """The source was out of reach for as long as one is willing to wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneOptions:
+    """`fixed` lanes, or up to `most`, beginning with what was `remembered`; `limit` says how many
+    bytes a second may come now, None for any number."""
+
+    fixed: int | None = None
+    most: int = MOST
+    remembered: int | None = None
+    give_up: float = 600.0
+    limit: Callable[[], int | None] = lambda: None
+
+
+class Lanes(Protocol):
+    """What is watched over."""
+
+    members: dict[int, Member]
+    outbox: Outbox
+    backlog: int
+
+    @property
+    def is_full(self) -> bool:
+        """Whether we do not read on: silence is ours then."""
+
+    def add(self, lane: Lane, shown: LaneState, seconds: float) -> None:
+        """One more lane is up, after so many seconds."""
+
+    async def lost(self, member: Member, why: str) -> None:
+        """A lane is given up."""
+
+    def fail(self, error: CasError) -> None:
+        """All is over."""
+
+    def note(self, text: str) -> None:
+        """Something worth a line has happened."""
+
+
+class Minder:
+    """Minds `lanes`, of which more can be opened by `attaching`, with these facts in HELLO."""
+
+    def __init__(
+        self,
+        lanes: Lanes,
+        attaching: Dialer,
+        facts: tuple[tuple[str, str], ...],
+        options: LaneOptions,
+        state: SyncState,
+        source: str,
+    ) -> None:
+        now = time.monotonic()
+        self._lanes = lanes
+        self._attaching = attaching
+        self._facts = facts
+        self._options = options
+        self._state = state
+        self._source = source
+        self._climb = Climb(
+            now, most=options.most, fixed=options.fixed, remembered=options.remembered
+        )
+        self._silence: Silence[int] = Silence(now, give_up=options.give_up)
+        self._throttle = Throttle(now, options.limit())
+        self._logins: set[asyncio.Task[None]] = set()
+        self._beats = 0
+        self._beaten = self._looked = now
+        self._turned_away = 0
+        self._needed = options.fixed is not None  # else once there is enough to send
+
+    @property
+    def best(self) -> int | None:
+        """How many lanes did best, when that is known."""
+        return self._climb.best
+
+    async def mind(self) -> None:
+        """Watch until cancelled."""
+        try:
+            while True:
+                await asyncio.sleep(TICK_SECONDS)
+                self._tick(time.monotonic())
+        finally:
+            for login in self._logins:
+                login.cancel()
+            await asyncio.gather(*self._logins, return_exceptions=True)
+
+    def opened(self, member: Member, now: float, *, seconds: float) -> None:
+        """A lane is up, after so many seconds: nothing may come over it until it is told so."""
+        self._silence.opened(member.number, now, seconds=seconds)
+        self._beat(member, now)
+        self.credit(member, now)
+
+    def ended(self, member: Member) -> None:
+        """A lane is gone."""
+        self._silence.ended(member.number, time.monotonic())
+
+    def progress(self) -> None:
+        """Something useful has come: the far end is not merely answering."""
+        self._silence.progress(time.monotonic())
+
+    def credit(self, member: Member, now: float) -> None:
+        """Tell the far end what has arrived over a lane and what may come, if it is time."""
+        allowed = member.flow.grant(now, self._throttle)
+        if allowed is not None:
+            self._lanes.outbox.put_now(Credit(member.shown.payload, allowed), member.number)
+
+    def _tick(self, now: float) -> None:
+        members = self._lanes.members
+        self._note_pause(now)
+        self._throttle.set_rate(self._options.limit(), now)
+        for member in members.values():
+            if member.lane.heard > member.noted or self._lanes.is_full:
+                member.noted = now
+                self._silence.came(member.number, now)
+            self.credit(member, now)
+            member.show(now)
+        for number in self._silence.pings_due(now):
+            self._beat(members[number], now)
+        if now - self._beaten >= BEAT_SECONDS and members:
+            self._beaten = now
+            self._beat(next(iter(members.values())), now)
+        self._doubt(now)
+        self._climb.observe(
+            now,
+            verified=sum(tier.stored for tier in self._state.tiers),
+            open_lanes=self._healthy,
+            is_hungry=self._is_hungry(now),
+        )
+        self._give_up(now)
+        self._call(now)
+        for member in members.values():
+            member.waker.set()  # some piece may have been on its way for too long
+
+    @property
+    def _healthy(self) -> int:
+        return sum(member.shown.state == "up" for member in self._lanes.members.values())
+
+    def _is_hungry(self, now: float) -> bool:
+        """Whether the link sets the pace: more is ready there than lanes take."""
+        free = self._lanes.backlog > 0 and not self._throttle.holds(now)
+        return free and not self._silence.is_outage(now)
+
+    def _note_pause(self, now: float) -> None:
+        """What was spent on work of ours, or asleep, is no silence of others."""
+        lately, self._looked = now - self._looked, now
+        if lately > LATE_SECONDS:
+            self._silence.paused(lately)
+
+    def _give_up(self, now: float) -> None:
+        seconds = f"{self._options.give_up:.0f} s"
+        what = ""
+        if self._silence.given_up(now):
+            what = f"nothing has come for {seconds}"
+        elif self._silence.stalled(now):
+            what = f"the agent answers, but nothing of use has come for {seconds}"
+        if what:
+            self._lanes.fail(GivenUpError(what, where=self._attaching.name))
+
+    def _beat(self, member: Member, now: float) -> None:
+        self._beats += 1
+        member.asked(self._beats, now)
+        self._silence.asked(member.number, now)
+        self._lanes.outbox.put_now(Beat(self._beats), member.number)
+
+    def _doubt(self, now: float) -> None:
+        suspects = self._silence.suspects(now)
+        for member in self._lanes.members.values():
+            if member.number in suspects and member.shown.state == "up":
+                self._judge(member, "suspect", DOUBTED)
+                silent = now - member.lane.heard
+                self._lanes.note(f"lane {member.number} has been silent for {silent:.0f} s")
+            elif member.number not in suspects and member.shown.state == "suspect":
+                self._judge(member, "up", TRUSTED)
+                self._lanes.note(f"lane {member.number} is back")
+        for number in self._silence.to_drop(now):
+            self._drop(self._lanes.members[number])
+
+    def _judge(self, member: Member, state: str, worth: int) -> None:
+        outbox = self._lanes.outbox
+        member.shown.state = state
+        (outbox.trust if worth == TRUSTED else outbox.doubt)(member.number)
+        outbox.put_message(Doubt(member.number, worth))
+
+    def _drop(self, member: Member) -> None:
+        dropping = asyncio.create_task(self._lanes.lost(member, "silent, and replaced"))
+        self._logins.add(dropping)
+        dropping.add_done_callback(self._logins.discard)
+
+    def _call(self, now: float) -> None:
+        """Log in as often as lanes are missing, but not too often at a time."""
+        going = sum(shown.state == "login" for shown in self._state.lanes)
+        if self._silence.is_outage(now):
+            if self._silence.probe_due(now, going):
+                self._log_in(self._silence.login_limit)
+            return
+        self._needed = self._needed or self._lanes.backlog >= WORTH_LANES
+        if not self._needed:
+            return
+        lacking = self._climb.wanted - self._healthy - going
+        if self._turned_away < TURNED_AWAY:
+            for _ in range(min(lacking, self._silence.logins_allowed(now, going))):
+                self._log_in(None)
+
+    def _log_in(self, seconds: float | None) -> None:
+        shown = LaneState(self._source, -1, heard=time.monotonic())
+        self._state.lanes.append(shown)
+        login = asyncio.create_task(self._one_more(shown, seconds))
+        self._logins.add(login)
+        login.add_done_callback(self._logins.discard)
+
+    async def _one_more(self, shown: LaneState, seconds: float | None) -> None:
+        began = time.monotonic()
+        opening = open_lane(self._attaching, self._facts, silence=self._options.give_up)
+        try:
+            lane = await (opening if seconds is None else within(seconds, opening))
+            self._lanes.add(lane, shown, time.monotonic() - began)
+            self._turned_away = 0
+        except (CasError, asyncio.TimeoutError) as error:
+            self._silence.login_failed(
+                time.monotonic(),
+                is_refused=not isinstance(error, asyncio.TimeoutError),
+                jitter=random.random(),
+            )
+            self._refused(error)
+        finally:
+            if shown.state == "login" and shown in self._state.lanes:
+                self._state.lanes.remove(shown)
+
+    def _refused(self, error: Exception) -> None:
+        """A login came to nothing: it is tried again, unless it can never work."""
+        if isinstance(error, TransportError) and type(error) is TransportError:
+            if NO_AGENT not in str(error):
+                return
+            if not self._healthy:
+                gone = AgentGoneError("the agent has ended", where=self._attaching.name)
+                self._lanes.fail(gone)
+                return
+        elif isinstance(error, CasError) and not self._healthy:
+            self._lanes.fail(error)
+            return
+        elif isinstance(error, asyncio.TimeoutError):
+            return
+        self._turned_away += 1
+        if self._turned_away == TURNED_AWAY:
+            self._lanes.note(f"no more lanes can be had: {error}")

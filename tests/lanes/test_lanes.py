@@ -1,0 +1,156 @@
+"""Several lanes to one agent, as processes: they share its work, and may be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import tempfile
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+
+import pytest
+
+from cas.agent.attach import NO_AGENT
+from cas.errors import TransportError
+from cas.messages import Bye
+from cas.plan import Tier
+from cas.pull.lane import Lane, open_lane
+from cas.pull.lanes import agent_name
+from cas.pull.state import SyncState
+from cas.pull.sync import SyncOptions, sync
+from cas.store.writer import Writer
+from cas.transport.child import ChildDialer
+from cli.wiring import local_agent
+from tests.pull.world import World
+
+LIMIT_SECONDS = 120.0
+LANES = 3
+
+Meddle = Callable[[SyncState], Coroutine[None, None, None]]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Of the agents: directories of their own; the temporary one is empty in the end."""
+    with tempfile.TemporaryDirectory(prefix="cas-lanes-") as temporary:
+        paths = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "TMPDIR": temporary}
+        yield {**os.environ, **paths, "PYTHONPATH": str(Path(__file__).parents[2])}
+        assert [] == os.listdir(temporary)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    made = World(tmp_path)
+    rng = random.Random(1)
+    for number in range(24):
+        (made.source / f"{number}").write_bytes(rng.randbytes(4_000_000))
+    return made
+
+
+def run(world: World, environment: dict[str, str], meddle: Meddle) -> SyncState:
+    """Sync the tree over LANES lanes while `meddle` does what it does."""
+
+    async def both(writer: Writer) -> None:
+        dialer = ChildDialer(local_agent(), environment, name="far", takes_lanes=True)
+        options = SyncOptions(level=1, lanes={"far": LANES}, give_up=30.0)
+        meddling = asyncio.create_task(meddle(world.state))
+        work = sync([tier], {"far": dialer}, world.open(), writer, world.state, options)
+        try:
+            await asyncio.wait_for(work, LIMIT_SECONDS)
+        finally:
+            meddling.cancel()
+            await asyncio.gather(meddling, return_exceptions=True)
+
+    tier = Tier("one", "far", (bytes(world.source),))
+    world.state = SyncState()
+    writer = Writer(world.layout, world.index)
+    try:
+        asyncio.run(both(writer))
+    finally:
+        writer.close()
+    return world.state
+
+
+def attached() -> list[int]:
+    """The processes of ours that are further lanes."""
+    found = []
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        if parent == os.getpid() and b"--attach" in words:
+            found.append(int(pid))
+    return found
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    while not condition():  # noqa: ASYNC110 - what is waited for is another process
+        await asyncio.sleep(0.02)
+
+
+async def _listen(lane: Lane) -> None:
+    while True:
+        await lane.receive()
+
+
+def test_lanes_share_the_work_and_leave_nothing(world: World, environment: dict[str, str]) -> None:
+    most: list[int] = []
+
+    async def watch(state: SyncState) -> None:
+        while True:
+            most.append(sum(lane.state == "up" for lane in state.lanes))
+            await asyncio.sleep(0.01)
+
+    state = run(world, environment, watch)
+    assert max(most) == LANES
+    assert state.tiers[0].complete
+    assert [] == state.events
+    assert [] == state.lanes
+    assert world.on_disk() == world.content("one")
+
+
+def test_lanes_that_are_killed_are_replaced_and_nothing_is_lost(
+    world: World, environment: dict[str, str]
+) -> None:
+    killed: list[int] = []
+
+    async def kill(state: SyncState) -> None:
+        for _ in range(3):
+            await _until(lambda: sum(lane.state == "up" for lane in state.lanes) == LANES)
+            killed.append(attached()[0])
+            os.kill(killed[-1], signal.SIGKILL)
+            await _until(lambda: killed[-1] not in attached())
+            await asyncio.sleep(0.2)
+
+    state = run(world, environment, kill)
+    assert killed
+    assert state.tiers[0].complete
+    assert state.tiers[0].fetched == state.tiers[0].to_fetch
+    assert any("is gone" in event for event in state.events)
+    assert world.on_disk() == world.content("one")
+
+
+async def test_only_who_knows_the_name_gets_in(environment: dict[str, str]) -> None:
+    name = agent_name(b"client")
+    dialer = ChildDialer(local_agent(), environment, takes_lanes=True)
+    lane = await open_lane(dialer, (("lanes", name),))
+    further = dialer.attaching(name)
+    stranger = dialer.attaching(agent_name(b"client"))  # the same key, another token
+    assert further is not None
+    assert stranger is not None
+    second = await open_lane(further, (("lanes", name),))
+    assert ("0", "1") == (lane.facts["lane"], second.facts["lane"])
+    with pytest.raises(TransportError, match=NO_AGENT):
+        await open_lane(stranger)
+    await second.close()
+    successor = await open_lane(dialer, (("lanes", agent_name(b"client")),))
+    assert "0" == successor.facts["lane"]
+    with pytest.raises(TransportError):  # the former agent has made room for it
+        await _listen(lane)
+    await lane.close()
+    await successor.send(Bye())
+    await successor.close()

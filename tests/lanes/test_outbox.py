@@ -1,0 +1,223 @@
+"""What an outbox gives to which lane, and what it gives again when a lane is lost or late."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from cas.messages import MESSAGES, PIECE_SIZE, Ack, Beat, Look, Message, Page, Piece, decode_whole
+from cas.outbox import FRAMES, HEDGE_SECONDS, Outbox
+from cas.pieces import Assembler
+
+ALL = 2**60
+
+
+class Clock:
+    """A clock that stands still."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def outbox(clock: Clock) -> Outbox:
+    """An outbox with two lanes that may send what they like."""
+    made = Outbox(lambda: None, clock=clock)
+    made.shared = True
+    made.budget = 2**30
+    for lane in (0, 1):
+        made.lane_opened(lane)
+        made.allow(lane, ALL)
+    return made
+
+
+def take(outbox: Outbox, lane: int) -> Piece | None:
+    """The next piece for a lane, if any."""
+    message = outbox.take(lane)
+    assert message is None or isinstance(message, Piece)
+    return message
+
+
+def drain(outbox: Outbox, lane: int) -> list[Piece]:
+    """All that a lane can have now."""
+    pieces = []
+    while (piece := take(outbox, lane)) is not None:
+        pieces.append(piece)
+    return pieces
+
+
+def size(pieces: list[Piece]) -> int:
+    """Bytes of pieces."""
+    return sum(len(piece.data) for piece in pieces)
+
+
+def test_a_message_comes_whole_whatever_lanes_its_pieces_take(outbox: Outbox) -> None:
+    page = Page(1, 0, random.Random(1).randbytes(5 * PIECE_SIZE))
+    outbox.put_message(page, 1)
+    assembler = Assembler()
+    came: list[Message] = []
+    for lane in (0, 1) * 3:
+        whole = assembler.add(piece) if (piece := take(outbox, lane)) is not None else None
+        came += [] if whole is None else [decode_whole(whole)]
+    assert [page] == came
+
+
+def test_messages_go_before_segments(outbox: Outbox) -> None:
+    outbox.put_segment((1, 0), bytes(10))
+    outbox.put_message(Look(1, ()))
+    assert [MESSAGES, 1] == [piece.frame for piece in drain(outbox, 0)]
+
+
+def test_what_is_of_one_lane_goes_over_no_other(outbox: Outbox) -> None:
+    outbox.put_now(Beat(1), 1)
+    outbox.put_now(Beat(2), 7)  # a lane that is none
+    assert outbox.take(0) is None
+    assert Beat(1) == outbox.take(1)
+    assert outbox.take(7) is None
+
+
+def test_exactly_what_had_not_arrived_goes_out_again(outbox: Outbox) -> None:
+    outbox.put_segment((1, 0), bytes(4 * PIECE_SIZE))
+    first = drain(outbox, 0)
+    outbox.arrived(0, size(first[:2]))
+    outbox.lane_lost(0)
+    assert [2 * PIECE_SIZE, 3 * PIECE_SIZE] == [piece.offset for piece in drain(outbox, 1)]
+    outbox.lane_lost(1)
+    outbox.lane_opened(2)
+    outbox.allow(2, ALL)
+    again = drain(outbox, 2)
+    assert [2 * PIECE_SIZE, 3 * PIECE_SIZE] == [piece.offset for piece in again]
+    outbox.arrived(2, size(again))
+    outbox.lane_lost(2)
+    outbox.lane_opened(3)
+    outbox.allow(3, ALL)
+    assert [] == drain(outbox, 3)
+
+
+def test_a_piece_that_another_lane_has_had_since_stays_with_it(
+    outbox: Outbox, clock: Clock
+) -> None:
+    outbox.put_segment((1, 0), bytes(10))
+    assert take(outbox, 0) is not None
+    clock.now = HEDGE_SECONDS + 1
+    assert take(outbox, 1) is not None
+    outbox.lane_lost(0)
+    assert take(outbox, 1) is None
+
+
+def test_a_lane_in_doubt_gets_nothing_and_others_what_it_had(outbox: Outbox) -> None:
+    outbox.put_segment((1, 0), bytes(10))
+    assert take(outbox, 0) is not None
+    outbox.doubt(0)
+    outbox.put_message(Look(1, ()))
+    assert outbox.take(0) is None
+    assert [MESSAGES, 1] == [piece.frame for piece in drain(outbox, 1)]
+    outbox.trust(0)
+    outbox.put_segment((1, 1), bytes(10))
+    assert take(outbox, 0) is not None
+
+
+def test_a_lane_with_nothing_to_do_takes_what_is_late(outbox: Outbox, clock: Clock) -> None:
+    outbox.put_segment((1, 0), bytes(3 * PIECE_SIZE))
+    drain(outbox, 0)
+    outbox.arrived(0, PIECE_SIZE)
+    assert [] == drain(outbox, 1)
+    clock.now = HEDGE_SECONDS + 0.1
+    assert [PIECE_SIZE, 2 * PIECE_SIZE] == [piece.offset for piece in drain(outbox, 1)]
+    assert [] == drain(outbox, 0)  # its own are no news, and those of 1 are fresh
+    outbox.ack(((1, 0),))
+    clock.now *= 3
+    assert [] == drain(outbox, 0) + drain(outbox, 1)
+
+
+def test_no_lane_sends_more_than_it_may_but_small_messages(outbox: Outbox) -> None:
+    outbox.lane_opened(2)
+    outbox.put_segment((1, 0), bytes(4 * PIECE_SIZE))
+    assert take(outbox, 2) is None
+    outbox.put_message(Look(1, ()))
+    small = take(outbox, 2)
+    assert small is not None
+    assert small.frame == MESSAGES
+    outbox.allow(2, len(small.data) + 2 * PIECE_SIZE)
+    assert 2 == len(drain(outbox, 2))
+    outbox.put_message(Page(1, 0, random.Random(1).randbytes(10_000)))
+    assert take(outbox, 2) is None  # a large one waits for its turn
+    assert 3 == len(drain(outbox, 0))
+
+
+def test_acks_make_room_and_frames_under_way_are_limited(outbox: Outbox) -> None:
+    for frame in range(FRAMES):
+        outbox.put_segment((frame + 1, 0), bytes(10))
+    assert FRAMES == len(drain(outbox, 0))
+    outbox.put_segment((1, 1), bytes(10))  # a frame that is under way may go on
+    outbox.ack(((2, 0),))
+    outbox.put_segment((FRAMES + 1, 0), bytes(10))  # would wait for ever without the ack
+    assert 2 == len(drain(outbox, 0))
+    outbox.close()
+    outbox.put_segment((FRAMES + 2, 0), bytes(10))  # nobody waits any more
+    assert [] == drain(outbox, 0)
+
+
+def test_a_lane_alone_gets_messages_as_they_are() -> None:
+    outbox = Outbox(lambda: None)
+    outbox.lane_opened(0)
+    outbox.put_message(Ack(()))
+    outbox.put_segment((1, 0), bytes(10))
+    assert [Ack(()), Piece(1, 0, 0, 10, bytes(10)), None] == [outbox.take(0) for _ in range(3)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_everything_arrives_once_whatever_happens_to_lanes(seed: int) -> None:
+    """Lanes that lose, delay and die at random: each message and segment is whole there, once."""
+    rng = random.Random(seed)
+    clock = Clock()
+    outbox = Outbox(lambda: None, clock=clock)
+    outbox.shared, outbox.budget = True, 2**30
+    sent = {(1, n): rng.randbytes(rng.randrange(1, 4 * PIECE_SIZE)) for n in range(30)}
+    pages = [Page(1, n, rng.randbytes(rng.randrange(1, 2 * PIECE_SIZE))) for n in range(10)]
+    for page in pages:
+        outbox.put_message(page)
+    for key, data in sent.items():
+        outbox.put_segment(key, data)
+    lanes: dict[int, list[Piece]] = {}
+    counts: dict[int, int] = {}
+    assembler = Assembler()
+    whole: list[tuple[int, bytes]] = []
+    number = 0
+    while len(whole) < len(sent) + len(pages):
+        clock.now += rng.random()
+        if len(lanes) < 4:
+            lanes[number], counts[number] = [], 0
+            outbox.lane_opened(number)
+            outbox.allow(number, ALL)
+            number += 1
+        lane = rng.choice(list(lanes))
+        act = rng.random()
+        if act < 0.5 and (piece := take(outbox, lane)) is not None:
+            lanes[lane].append(piece)
+        elif act < 0.9 and lanes[lane]:
+            piece = lanes[lane].pop(0)
+            counts[lane] += len(piece.data)
+            if (data := assembler.add(piece)) is not None:
+                whole.append((piece.frame, data))
+            if rng.random() < 0.7:
+                outbox.arrived(lane, counts[lane])
+        elif act < 0.93:
+            del lanes[lane]
+            outbox.lane_lost(lane)
+        elif act < 0.95:
+            outbox.doubt(lane)
+        elif act < 0.97:
+            outbox.trust(lane)
+    assert sorted(sent.values()) == sorted(data for frame, data in whole if frame)
+    came = [decode_whole(data) for frame, data in whole if not frame]
+    assert sorted(page.number for page in pages) == sorted(p.number for p in came)  # type: ignore[union-attr]
