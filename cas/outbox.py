@@ -8,7 +8,8 @@ doubt. When everything was taken and a lane has nothing to do, it takes pieces t
 for long (HEDGE_SECONDS): so a slow lane does not hold up the end of a tier, or a full budget.
 
 What goes first: what must go over this very lane, what may get lost, messages, segments. A lane may
-send as many bytes of pieces as the far end has allowed it; small messages go all the same.
+send as many bytes of pieces as the far end has allowed it, and pieces are cut to that; small
+messages go all the same.
 
 A segment stays here until it is acknowledged, which is when it is durable there; `put_segment`
 waits while more than `budget` bytes of them are here, and that is what slows the compressor down
@@ -30,26 +31,32 @@ BUDGET = 8 * 2**20
 FRAMES = 6
 HEDGE_SECONDS = 4.0
 SMALL_MESSAGE = 4 * 1024
+LEAST_PIECE = 512
+NOBODY = -1
 
 SegmentKey = tuple[int, int]  # frame, number
-PieceKey = tuple[SegmentKey, int]  # and offset
+_Extent = tuple[SegmentKey, int, int]  # and from where to where: a piece, as it was cut
 
 
 @dataclass(slots=True)
 class _Blob:
-    """Something that goes in pieces. `taken` says who took each piece last, and when."""
+    """Something that goes in pieces. `taken` says who took each piece last (NOBODY: it is queued
+    again), and when."""
 
     data: bytes
     bulk: int  # what it counts for while messages are limited
-    arrived: set[int] = field(default_factory=set)  # offsets
-    taken: dict[int, tuple[int, float]] = field(default_factory=dict)
+    arrived: set[int] = field(default_factory=set)  # where the pieces begin
+    arrived_size: int = 0
+    taken: dict[int, tuple[int, float, int]] = field(default_factory=dict)  # ..., its end
 
-    def size_at(self, offset: int) -> int:
-        return min(PIECE_SIZE, len(self.data) - offset)
+    def note_arrival(self, start: int, end: int) -> None:
+        if start not in self.arrived:
+            self.arrived.add(start)
+            self.arrived_size += end - start
 
     @property
     def is_whole_there(self) -> bool:
-        return len(self.arrived) * PIECE_SIZE >= len(self.data)
+        return self.arrived_size == len(self.data)
 
 
 @dataclass(slots=True)
@@ -58,7 +65,7 @@ class _Lane:
     bytes at which it has."""
 
     own: deque[Message] = field(default_factory=deque)
-    on_the_way: deque[tuple[int, PieceKey]] = field(default_factory=deque)
+    on_the_way: deque[tuple[int, _Extent]] = field(default_factory=deque)
     sent: int = 0
     allowed: int = 0
     is_doubted: bool = False
@@ -77,8 +84,8 @@ class Outbox:
         self._messages: deque[tuple[Message, int]] = deque()
         self._message_bytes = 0
         self._message_number = 0
-        self._first: deque[PieceKey] = deque()  # pieces of messages
-        self._pieces: deque[PieceKey] = deque()
+        self._first: deque[_Extent] = deque()  # pieces of messages
+        self._pieces: deque[_Extent] = deque()
         self._blobs: dict[SegmentKey, _Blob] = {}
         self._frames: dict[int, int] = {}  # how many segments of each are here
         self._unacked_bytes = 0
@@ -144,12 +151,10 @@ class Outbox:
                 self._message_bytes -= size
                 self._changed.notify_all()
                 return message
-            for queue in (self._first, self._pieces):
-                piece = self._next(queue, mine)
-                if piece is not None:
-                    return self._taken(lane, mine, piece)
-            late = self._late(lane, mine) if self.shared else None
-            return None if late is None else self._taken(lane, mine, late)
+            extent = self._next(self._first, mine) or self._next(self._pieces, mine)
+            if extent is None and self.shared:
+                extent = self._late(lane, mine)
+            return None if extent is None else self._taken(lane, mine, extent)
 
     def has_work(self) -> bool:
         """Whether `take` might give something to a lane that may send."""
@@ -176,10 +181,10 @@ class Outbox:
             if mine is None:
                 return
             while mine.on_the_way and mine.on_the_way[0][0] <= total:
-                _, (key, offset) = mine.on_the_way.popleft()
+                _, (key, start, end) = mine.on_the_way.popleft()
                 blob = self._blobs.get(key)
                 if blob is not None:
-                    blob.arrived.add(offset)
+                    blob.note_arrival(start, end)
                     if key[0] == MESSAGES and blob.is_whole_there:
                         self._forget(key)
             self._changed.notify_all()
@@ -229,9 +234,11 @@ class Outbox:
             return True
         return bool(self._unacked_bytes) and self._unacked_bytes + size > self.budget
 
-    def _add(self, key: SegmentKey, blob: _Blob, queue: deque[PieceKey]) -> None:
+    def _add(self, key: SegmentKey, blob: _Blob, queue: deque[_Extent]) -> None:
         self._blobs[key] = blob
-        queue.extend((key, offset) for offset in range(0, len(blob.data), PIECE_SIZE))
+        size = len(blob.data)
+        starts = range(0, size, PIECE_SIZE)
+        queue.extend((key, start, min(size, start + PIECE_SIZE)) for start in starts)
 
     def _forget(self, key: SegmentKey) -> None:
         blob = self._blobs.pop(key)
@@ -243,52 +250,65 @@ class Outbox:
         if not self._frames[key[0]]:
             del self._frames[key[0]]
 
-    def _next(self, queue: deque[PieceKey], mine: _Lane) -> PieceKey | None:
+    def _next(self, queue: deque[_Extent], mine: _Lane) -> _Extent | None:
         while queue:
-            key, offset = queue[0]
+            key, start, end = queue[0]
             blob = self._blobs.get(key)
-            if blob is None or offset in blob.arrived:  # not needed any more
+            if blob is None or start in blob.arrived:  # not needed any more
                 queue.popleft()
                 continue
-            return queue.popleft() if self._may_send(mine, key, blob, offset) else None
+            cut = start + self._room(mine, key, blob, start, end)
+            if cut == start:
+                return None
+            if cut == end:
+                queue.popleft()
+            else:
+                queue[0] = (key, cut, end)
+            return key, start, cut
         return None
 
-    def _may_send(self, mine: _Lane, key: SegmentKey, blob: _Blob, offset: int) -> bool:
+    def _room(self, mine: _Lane, key: SegmentKey, blob: _Blob, start: int, end: int) -> int:
+        """How many of these bytes the lane may send now, 0 if too few to be worth a piece. What
+        was sent before is cut no further, so that its arrivals can be told apart: it may pass what
+        is allowed a little."""
+        size = end - start
         if not self.shared or (key[0] == MESSAGES and len(blob.data) <= SMALL_MESSAGE):
-            return True
-        return mine.sent + blob.size_at(offset) <= mine.allowed
+            return size
+        room = min(size, mine.allowed - mine.sent)
+        if room < min(size, LEAST_PIECE):
+            return 0
+        return size if start in blob.taken else room
 
-    def _taken(self, lane: int, mine: _Lane, piece: PieceKey) -> Piece:
-        key, offset = piece
+    def _taken(self, lane: int, mine: _Lane, extent: _Extent) -> Piece:
+        key, start, end = extent
         blob = self._blobs[key]
-        data = blob.data[offset : offset + PIECE_SIZE]
-        mine.sent += len(data)
+        mine.sent += end - start
         if self.shared:
-            mine.on_the_way.append((mine.sent, piece))
-            blob.taken[offset] = (lane, self._clock())
-        return Piece(key[0], key[1], offset, len(blob.data), data)
+            mine.on_the_way.append((mine.sent, extent))
+            blob.taken[start] = (lane, self._clock(), end)
+        return Piece(key[0], key[1], start, len(blob.data), blob.data[start:end])
 
-    def _late(self, lane: int, mine: _Lane) -> PieceKey | None:
+    def _late(self, lane: int, mine: _Lane) -> _Extent | None:
         """A piece that another lane has had for long, the oldest blob's first."""
         now = self._clock()
-        for key, offset, blob in self._missing():
-            holder, since = blob.taken[offset]
-            if holder != lane and now - since > HEDGE_SECONDS:
-                return (key, offset) if self._may_send(mine, key, blob, offset) else None
+        for key, start, blob in self._missing():
+            holder, since, end = blob.taken[start]
+            if holder not in (lane, NOBODY) and now - since > HEDGE_SECONDS:
+                return (key, start, end) if self._room(mine, key, blob, start, end) else None
         return None
 
     def _missing(self) -> Iterator[tuple[SegmentKey, int, _Blob]]:
         for key, blob in self._blobs.items():
             if not blob.is_whole_there:
-                for offset in blob.taken:
-                    if offset not in blob.arrived:
-                        yield key, offset, blob
+                for start in blob.taken:
+                    if start not in blob.arrived:
+                        yield key, start, blob
 
     def _hand_over(self, lane: int, mine: _Lane) -> None:
         """Queue again, first, what `lane` took last and is not known to have arrived."""
-        for _, (key, offset) in reversed(mine.on_the_way):
+        for _, (key, start, end) in reversed(mine.on_the_way):
             blob = self._blobs.get(key)
-            if blob is None or offset in blob.arrived or blob.taken.get(offset, (-1,))[0] != lane:
+            if blob is None or start in blob.arrived or blob.taken[start][0] != lane:
                 continue
-            del blob.taken[offset]
-            (self._first if key[0] == MESSAGES else self._pieces).appendleft((key, offset))
+            blob.taken[start] = (NOBODY, 0.0, end)
+            (self._first if key[0] == MESSAGES else self._pieces).appendleft((key, start, end))

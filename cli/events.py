@@ -43,6 +43,7 @@ class EventDisplay:
                     "to_fetch": tier.to_fetch,
                     "fetched": tier.fetched,
                     "percent": tier.percent,
+                    "lanes": sum(lane.state == "up" for lane in self._state.lanes),
                     "wire_in": reading.wire_in,
                     "wire_out": reading.wire_out,
                     "rate": round(reading.rate),

@@ -231,7 +231,12 @@ class Agent:
         """Carry a lane that came in by the door; it ends with the process that brought it, too."""
         loop = asyncio.get_running_loop()
         lane = asyncio.create_task(self.lane(transport))
-        loop.add_reader(connection, lane.cancel)
+
+        def gone() -> None:
+            loop.remove_reader(connection)  # once: its cleaning up is not to be cancelled, too
+            lane.cancel()
+
+        loop.add_reader(connection, gone)
         try:
             await asyncio.gather(lane, return_exceptions=True)
         finally:

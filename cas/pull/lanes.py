@@ -179,11 +179,12 @@ class Lanes:
             raise PeerError("the agent gave a lane no number of its own", where=self.name)
         now = time.monotonic()
         shown.number, shown.state, shown.heard = number, "up", now
-        member = self.members[number] = Member(lane, number, shown, now)
+        if self._minder is None:
+            return
+        member = self.members[number] = Member(lane, number, shown, self._minder.throttle, now)
         self.outbox.lane_opened(number)
         self.outbox.allow(number, ALL)
-        if self._minder is not None:
-            self._minder.opened(member, now, seconds=seconds)
+        self._minder.opened(member, now, seconds=seconds)
         member.tasks = (self._start(self._read(member)), self._start(self._write(member)))
 
     async def lost(self, member: Member, why: str) -> None:
@@ -192,6 +193,7 @@ class Lanes:
             return
         if self._minder is not None:
             self._minder.ended(member)
+        member.close()
         self.outbox.lane_lost(member.number)
         self.outbox.put_message(Doubt(member.number, LOST))
         transport = member.lane.transport

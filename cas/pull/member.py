@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import asyncio
 
-from cas.pull.flow import LaneFlow
+from cas.messages import Credit
+from cas.pull.flow import LaneFlow, Throttle
 from cas.pull.lane import Lane
 from cas.pull.state import LaneState
 
 BEATS_KEPT = 64
+NEWS_SIZE = 256 * 2**10  # of what has arrived the far end is told when it is so much,
+NEWS_SECONDS = 1.0  # or after so long
 
 
 class Member:
     """A lane with its flow, and `shown`, where displays see how it is."""
 
-    def __init__(self, lane: Lane, number: int, shown: LaneState, now: float) -> None:
+    def __init__(
+        self, lane: Lane, number: int, shown: LaneState, throttle: Throttle, now: float
+    ) -> None:
         self.lane = lane
         self.number = number
         self.shown = shown
-        self.flow = LaneFlow(now)
+        self._flow = LaneFlow(now, throttle)
+        self._allowed = 0
+        self._told = (0, now)  # bytes that the far end knows to have arrived, and since when
         self.waker = asyncio.Event()
         self.waker.set()
         self.noted = now  # when it was last found to have brought something
@@ -28,7 +35,22 @@ class Member:
     def came(self, size: int, now: float) -> None:
         """So many bytes of pieces came."""
         self.shown.payload += size
-        self.flow.arrived(size, now)
+        self._flow.arrived(size, now)
+
+    def credit(self, now: float) -> Credit | None:
+        """What the far end is to know of arrivals and allowances, if it is time to tell it."""
+        allowed = self._flow.grant(now)
+        told, at = self._told
+        news = self.shown.payload - told
+        if allowed is None and news < NEWS_SIZE and not (news and now - at >= NEWS_SECONDS):
+            return None
+        self._allowed = self._allowed if allowed is None else allowed
+        self._told = (self.shown.payload, now)
+        return Credit(self.shown.payload, self._allowed)
+
+    def close(self) -> None:
+        """The lane is gone."""
+        self._flow.close()
 
     def asked(self, beat: int, now: float) -> None:
         """A beat was sent."""
@@ -40,10 +62,10 @@ class Member:
         """A beat came back."""
         sent = self._asked.pop(beat, None)
         if sent is not None:
-            self.flow.round_trip(now - sent)
+            self._flow.echoed(now - sent)
 
     def show(self, now: float) -> None:
         """Bring `shown` up to date."""
         self.shown.bytes_in = self.lane.transport.bytes_in
         self.shown.heard = self.lane.heard
-        self.shown.rate = self.flow.rate(now)
+        self.shown.rate = self._flow.rate(now)

@@ -21,8 +21,9 @@ from typing import Protocol
 
 from cas.agent.attach import NO_AGENT
 from cas.errors import CasError, TransportError
-from cas.messages import DOUBTED, TRUSTED, Beat, Credit, Doubt
+from cas.messages import DOUBTED, TRUSTED, Beat, Doubt
 from cas.outbox import Outbox
+from cas.pull import flow
 from cas.pull.climb import Climb
 from cas.pull.flow import Throttle
 from cas.pull.lane import Lane, open_lane, within
@@ -106,7 +107,7 @@ class Minder:
             now, most=options.most, fixed=options.fixed, remembered=options.remembered
         )
         self._silence: Silence[int] = Silence(now, give_up=options.give_up)
-        self._throttle = Throttle(now, options.limit())
+        self.throttle = Throttle(now, options.limit())
         self._logins: set[asyncio.Task[None]] = set()
         self._beats = 0
         self._beaten = self._looked = now
@@ -122,7 +123,8 @@ class Minder:
         """Watch until cancelled."""
         try:
             while True:
-                await asyncio.sleep(TICK_SECONDS)
+                is_limited = self.throttle.rate is not None
+                await asyncio.sleep(flow.TICK_SECONDS if is_limited else TICK_SECONDS)
                 self._tick(time.monotonic())
         finally:
             for login in self._logins:
@@ -145,14 +147,14 @@ class Minder:
 
     def credit(self, member: Member, now: float) -> None:
         """Tell the far end what has arrived over a lane and what may come, if it is time."""
-        allowed = member.flow.grant(now, self._throttle)
-        if allowed is not None:
-            self._lanes.outbox.put_now(Credit(member.shown.payload, allowed), member.number)
+        credit = member.credit(now)
+        if credit is not None:
+            self._lanes.outbox.put_now(credit, member.number)
 
     def _tick(self, now: float) -> None:
         members = self._lanes.members
         self._note_pause(now)
-        self._throttle.set_rate(self._options.limit(), now)
+        self.throttle.set_rate(self._options.limit(), now)
         for member in members.values():
             if member.lane.heard > member.noted or self._lanes.is_full:
                 member.noted = now
@@ -182,7 +184,7 @@ class Minder:
 
     def _is_hungry(self, now: float) -> bool:
         """Whether the link sets the pace: more is ready there than lanes take."""
-        free = self._lanes.backlog > 0 and not self._throttle.holds(now)
+        free = self._lanes.backlog > 0 and self.throttle.rate is None
         return free and not self._silence.is_outage(now)
 
     def _note_pause(self, now: float) -> None:

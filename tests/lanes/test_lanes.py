@@ -27,6 +27,7 @@ from tests.pull.world import World
 
 LIMIT_SECONDS = 120.0
 LANES = 3
+RATE = 12_000_000  # bytes a second: so that there is time to meddle
 
 Meddle = Callable[[SyncState], Coroutine[None, None, None]]
 
@@ -54,7 +55,7 @@ def run(world: World, environment: dict[str, str], meddle: Meddle) -> SyncState:
 
     async def both(writer: Writer) -> None:
         dialer = ChildDialer(local_agent(), environment, name="far", takes_lanes=True)
-        options = SyncOptions(level=1, lanes={"far": LANES}, give_up=30.0)
+        options = SyncOptions(level=1, lanes={"far": LANES}, give_up=30.0, limit=lambda: RATE)
         meddling = asyncio.create_task(meddle(world.state))
         work = sync([tier], {"far": dialer}, world.open(), writer, world.state, options)
         try:
