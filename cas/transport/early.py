@@ -24,7 +24,7 @@ class EarlyDialer:
 
     def attaching(self, name: str) -> Dialer | None:
         """See `Dialer.attaching`."""
-        return self._dialer.attaching(name)
+        return self.dialer.attaching(name)
 
     async def __aenter__(self) -> EarlyDialer:
         self._first = asyncio.create_task(self.dialer.connect())
