@@ -9,8 +9,8 @@ try says nothing. So:
 - A level is measured when its lanes are up and have had 2 s: for 10 s, longer while the total has
   grown fewer than 8 times (what is verified grows in lumps), at most 30 s.
 - From n0 to n1 lanes goodput must grow by 0.3 of what n1 / n0 promises. If it does not, the level
-  is measured a second time, and the mean of both decides. Refused with less than 5 % more, the
-  climb goes back; a level refused with more than that is held, and not climbed from at once.
+  is measured a second time, and the mean of both decides; 0.7 of it are enough after 4 s. Refused
+  with less than 5 % more, the climb goes back; with more, the level is held for a while.
 - A level is held for 3 measurements, and for twice as many after each refusal, up to 24. The next
   try is compared with the mean of the last three.
 - Fewer lanes are not tried for their own sake: a lane too many costs little, one too few its whole
@@ -43,6 +43,8 @@ from statistics import fmean
 LEVELS = (6, 12, 24)
 SETTLE_SECONDS = 2.0
 EPOCH_SECONDS = 10.0
+EPOCH_LEAST_SECONDS = 4.0  # with PLENTY of what more lanes promise
+PLENTY = 0.7
 EPOCH_STEPS = 8  # growths of the total in one measurement
 EPOCH_MOST_SECONDS = 30.0
 SHARE = 0.3  # of the growth that more lanes promise
@@ -110,9 +112,17 @@ class Climb:
             self._measure.miss(now)
             if self._measure.is_late(now):
                 self._refuse(now)
-        elif (rate := self._measure.take(now, verified)) is not None:
+        elif (rate := self._measure.take(now, verified, self._plenty)) is not None:
             self._measure = _Measure(now, settled=True)
             self._judge(now, rate)
+
+    @property
+    def _plenty(self) -> float:
+        """The goodput at which a try upward need not be measured to its end."""
+        if self._from is None or self._from > self._at:
+            return math.inf
+        growth = self._levels[self._at] / self._levels[self._from] - 1
+        return fmean(self._rates) * (1 + PLENTY * growth)
 
     def _judge(self, now: float, rate: float) -> None:
         if self._from is None:
@@ -225,8 +235,9 @@ class _Measure:
         """Lanes are missing: so too, but the waiting began earlier."""
         self.disturb(now if self._settled < math.inf else self._waits)
 
-    def take(self, now: float, total: int) -> float | None:
-        """Bytes a second when the measurement is done, None until then."""
+    def take(self, now: float, total: int, plenty: float) -> float | None:
+        """Bytes a second when the measurement is done, None until then; `plenty` of them end it
+        early."""
         if math.isinf(self._settled):
             self._settled = now + SETTLE_SECONDS
         if now < self._settled:
@@ -239,12 +250,12 @@ class _Measure:
             self._steps += 1
             if not self._steps:
                 self._first = self._last
-        return self._rate(now)
+        return self._rate(now, plenty)
 
-    def _rate(self, now: float) -> float | None:
+    def _rate(self, now: float, plenty: float) -> float | None:
         began, before = self._first or (now, 0)
         ended, after = self._last
-        is_done = now - began >= EPOCH_SECONDS and self._steps >= EPOCH_STEPS
-        if not is_done and now - began < EPOCH_MOST_SECONDS:
-            return None
-        return (after - before) / (ended - began) if ended > began else 0.0
+        rate = (after - before) / (ended - began) if ended > began else 0.0
+        least = EPOCH_LEAST_SECONDS if rate >= plenty else EPOCH_SECONDS
+        is_done = now - began >= least and self._steps >= EPOCH_STEPS
+        return rate if is_done or now - began >= EPOCH_MOST_SECONDS else None

@@ -27,6 +27,7 @@ from cas.messages import (
     Doubt,
     Message,
     Piece,
+    Want,
     decode_whole,
 )
 from cas.outbox import Outbox
@@ -65,6 +66,7 @@ class Lanes:
         self.outbox = Outbox(self._wake)
         self.outbox.shared = True
         self.backlog = 0
+        self.brought = 0  # bytes of pieces, without those that came again
         self._dialer = dialer
         self._attaching = dialer.attaching(agent) if agent else None
         self._facts = (("lanes", agent),) if self._attaching is not None else ()
@@ -121,8 +123,10 @@ class Lanes:
         and it is lost."""
         if self._only is not None:
             await self._only.send(message)
-        else:
-            self.outbox.put_message(message)
+            return
+        if isinstance(message, Want) and self._minder is not None:
+            self._minder.expect()
+        self.outbox.put_message(message)
 
     async def receive(self) -> Message:
         """The next message, whichever lane brings it. Raises TransportError when the source is
@@ -181,7 +185,7 @@ class Lanes:
         shown.number, shown.state, shown.heard = number, "up", now
         if self._minder is None:
             return
-        member = self.members[number] = Member(lane, number, shown, self._minder.throttle, now)
+        member = self.members[number] = Member(lane, number, shown, now)
         self.outbox.lane_opened(number)
         self.outbox.allow(number, ALL)
         self._minder.opened(member, now, seconds=seconds)
@@ -193,7 +197,6 @@ class Lanes:
             return
         if self._minder is not None:
             self._minder.ended(member)
-        member.close()
         self.outbox.lane_lost(member.number)
         self.outbox.put_message(Doubt(member.number, LOST))
         transport = member.lane.transport
@@ -259,6 +262,7 @@ class Lanes:
     def _take(self, member: Member, message: Message, now: float) -> None:
         if isinstance(message, Piece):
             member.came(len(message.data), now)
+            self.brought += len(message.data)
             if self._minder is not None:
                 self._minder.credit(member, now)
             if message.frame != MESSAGES:

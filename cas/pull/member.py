@@ -10,22 +10,16 @@ from cas.pull.lane import Lane
 from cas.pull.state import LaneState
 
 BEATS_KEPT = 64
-NEWS_SIZE = 256 * 2**10  # of what has arrived the far end is told when it is so much,
-NEWS_SECONDS = 1.0  # or after so long
 
 
 class Member:
     """A lane with its flow, and `shown`, where displays see how it is."""
 
-    def __init__(
-        self, lane: Lane, number: int, shown: LaneState, throttle: Throttle, now: float
-    ) -> None:
+    def __init__(self, lane: Lane, number: int, shown: LaneState, now: float) -> None:
         self.lane = lane
         self.number = number
         self.shown = shown
-        self._flow = LaneFlow(now, throttle)
-        self._allowed = 0
-        self._told = (0, now)  # bytes that the far end knows to have arrived, and since when
+        self._flow = LaneFlow(now)
         self.waker = asyncio.Event()
         self.waker.set()
         self.noted = now  # when it was last found to have brought something
@@ -37,20 +31,10 @@ class Member:
         self.shown.payload += size
         self._flow.arrived(size, now)
 
-    def credit(self, now: float) -> Credit | None:
+    def credit(self, now: float, throttle: Throttle) -> Credit | None:
         """What the far end is to know of arrivals and allowances, if it is time to tell it."""
-        allowed = self._flow.grant(now)
-        told, at = self._told
-        news = self.shown.payload - told
-        if allowed is None and news < NEWS_SIZE and not (news and now - at >= NEWS_SECONDS):
-            return None
-        self._allowed = self._allowed if allowed is None else allowed
-        self._told = (self.shown.payload, now)
-        return Credit(self.shown.payload, self._allowed)
-
-    def close(self) -> None:
-        """The lane is gone."""
-        self._flow.close()
+        allowed = self._flow.grant(now, throttle)
+        return None if allowed is None else Credit(self.shown.payload, allowed)
 
     def asked(self, beat: int, now: float) -> None:
         """A beat was sent."""
@@ -62,7 +46,7 @@ class Member:
         """A beat came back."""
         sent = self._asked.pop(beat, None)
         if sent is not None:
-            self._flow.echoed(now - sent)
+            self._flow.round_trip(now - sent)
 
     def show(self, now: float) -> None:
         """Bring `shown` up to date."""

@@ -23,7 +23,6 @@ from cas.agent.attach import NO_AGENT
 from cas.errors import CasError, TransportError
 from cas.messages import DOUBTED, TRUSTED, Beat, Doubt
 from cas.outbox import Outbox
-from cas.pull import flow
 from cas.pull.climb import Climb
 from cas.pull.flow import Throttle
 from cas.pull.lane import Lane, open_lane, within
@@ -36,6 +35,7 @@ TICK_SECONDS = 0.25
 LATE_SECONDS = 3.0  # since the last tick: this process did not run
 BEAT_SECONDS = 15.0
 MOST = 24
+HUNGRY_SECONDS = 1.5  # between two frames the agent may have nothing for a moment
 WORTH_LANES = 256 * 2**10  # bytes that wait at the agent: a sync that brings less needs one lane
 TURNED_AWAY = 3  # lanes that found no agent, while others have one, before no more are tried
 
@@ -66,6 +66,7 @@ class Lanes(Protocol):
     members: dict[int, Member]
     outbox: Outbox
     backlog: int
+    brought: int
 
     @property
     def is_full(self) -> bool:
@@ -107,12 +108,13 @@ class Minder:
             now, most=options.most, fixed=options.fixed, remembered=options.remembered
         )
         self._silence: Silence[int] = Silence(now, give_up=options.give_up)
-        self.throttle = Throttle(now, options.limit())
+        self._throttle = Throttle(now, options.limit())
         self._logins: set[asyncio.Task[None]] = set()
         self._beats = 0
         self._beaten = self._looked = now
         self._turned_away = 0
-        self._needed = options.fixed is not None  # else once there is enough to send
+        self._needed = options.fixed is not None  # else once there is something to fetch
+        self._hungry = 0.0  # when more was ready than lanes took
 
     @property
     def best(self) -> int | None:
@@ -123,8 +125,7 @@ class Minder:
         """Watch until cancelled."""
         try:
             while True:
-                is_limited = self.throttle.rate is not None
-                await asyncio.sleep(flow.TICK_SECONDS if is_limited else TICK_SECONDS)
+                await asyncio.sleep(TICK_SECONDS)
                 self._tick(time.monotonic())
         finally:
             for login in self._logins:
@@ -141,20 +142,24 @@ class Minder:
         """A lane is gone."""
         self._silence.ended(member.number, time.monotonic())
 
+    def expect(self) -> None:
+        """Content is on its way: further lanes are worth their logins."""
+        self._needed = True
+
     def progress(self) -> None:
         """Something useful has come: the far end is not merely answering."""
         self._silence.progress(time.monotonic())
 
     def credit(self, member: Member, now: float) -> None:
         """Tell the far end what has arrived over a lane and what may come, if it is time."""
-        credit = member.credit(now)
+        credit = member.credit(now, self._throttle)
         if credit is not None:
             self._lanes.outbox.put_now(credit, member.number)
 
     def _tick(self, now: float) -> None:
         members = self._lanes.members
         self._note_pause(now)
-        self.throttle.set_rate(self._options.limit(), now)
+        self._throttle.set_rate(self._options.limit(), now)
         for member in members.values():
             if member.lane.heard > member.noted or self._lanes.is_full:
                 member.noted = now
@@ -169,7 +174,7 @@ class Minder:
         self._doubt(now)
         self._climb.observe(
             now,
-            verified=sum(tier.stored for tier in self._state.tiers),
+            verified=self._lanes.brought,
             open_lanes=self._healthy,
             is_hungry=self._is_hungry(now),
         )
@@ -184,7 +189,9 @@ class Minder:
 
     def _is_hungry(self, now: float) -> bool:
         """Whether the link sets the pace: more is ready there than lanes take."""
-        free = self._lanes.backlog > 0 and self.throttle.rate is None
+        if self._lanes.backlog:
+            self._hungry = now
+        free = now - self._hungry < HUNGRY_SECONDS and not self._throttle.holds(now)
         return free and not self._silence.is_outage(now)
 
     def _note_pause(self, now: float) -> None:
