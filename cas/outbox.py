@@ -5,7 +5,8 @@ the lane. With several, messages are cut into pieces like segments, as frame 0. 
 delivers in order, so the count of bytes that the far end has had from a lane says which of its
 pieces have arrived: exactly the others go out again, over other lanes, when a lane is lost or in
 doubt. When everything was taken and a lane has nothing to do, it takes pieces that another has had
-for long (HEDGE_SECONDS): so a slow lane does not hold up the end of a tier, or a full budget.
+for long (HEDGE_SECONDS), so a slow lane does not hold up the end of a tier, or a full budget; and
+before anything new, what has been on its way for OVERDUE_SECONDS.
 
 What goes first: what must go over this very lane, what may get lost, messages, segments. A lane may
 send as many bytes of pieces as the far end has allowed it, and pieces are cut to that; small
@@ -30,6 +31,8 @@ MESSAGES_LIMIT = 4 * 2**20  # bytes of bulky messages queued before whoever make
 BUDGET = 8 * 2**20
 FRAMES = 6
 HEDGE_SECONDS = 4.0
+OVERDUE_SECONDS = 10.0  # healthy lanes at 10 % loss have been silent for 11 s, seldom for 5
+LOOK_SECONDS = 0.5
 SMALL_MESSAGE = 4 * 1024
 LEAST_PIECE = 512
 NOBODY = -1
@@ -89,6 +92,7 @@ class Outbox:
         self._blobs: dict[SegmentKey, _Blob] = {}
         self._frames: dict[int, int] = {}  # how many segments of each are here
         self._unacked_bytes = 0
+        self._look_again = 0.0
         self._closed = False
         self.shared = False
         self.budget = BUDGET
@@ -151,9 +155,12 @@ class Outbox:
                 self._message_bytes -= size
                 self._changed.notify_all()
                 return message
-            extent = self._next(self._first, mine) or self._next(self._pieces, mine)
-            if extent is None and self.shared:
-                extent = self._late(lane, mine)
+            extent = (
+                self._overdue(lane, mine)
+                or self._next(self._first, mine)
+                or self._next(self._pieces, mine)
+                or self._late(lane, mine, HEDGE_SECONDS)
+            )
             return None if extent is None else self._taken(lane, mine, extent)
 
     def has_work(self) -> bool:
@@ -288,12 +295,21 @@ class Outbox:
             blob.taken[start] = (lane, self._clock(), end)
         return Piece(key[0], key[1], start, len(blob.data), blob.data[start:end])
 
-    def _late(self, lane: int, mine: _Lane) -> _Extent | None:
-        """A piece that another lane has had for long, the oldest blob's first."""
+    def _overdue(self, lane: int, mine: _Lane) -> _Extent | None:
+        """A piece that keeps what is there already from being stored; looked for now and then."""
+        if not self.shared or self._clock() < self._look_again:
+            return None
+        found = self._late(lane, mine, OVERDUE_SECONDS)
+        if found is None:
+            self._look_again = self._clock() + LOOK_SECONDS
+        return found
+
+    def _late(self, lane: int, mine: _Lane, seconds: float) -> _Extent | None:
+        """A piece that another lane has had for so long, the oldest blob's first."""
         now = self._clock()
-        for key, start, blob in self._missing():
+        for key, start, blob in self._missing() if self.shared else ():
             holder, since, end = blob.taken[start]
-            if holder not in (lane, NOBODY) and now - since > HEDGE_SECONDS:
+            if holder not in (lane, NOBODY) and now - since > seconds:
                 return (key, start, end) if self._room(mine, key, blob, start, end) else None
         return None
 

@@ -112,9 +112,7 @@ class Lanes:
             self._only = lane
             self._start(self._beat(lane, shown))
             return
-        self._minder = Minder(
-            self, self._attaching, self._facts, self._options, self._state, self.source
-        )
+        self._minder = Minder(self, self._attaching, self._options, self._state, self.source)
         self.add(lane, shown, time.monotonic() - shown.heard)
         self._start(self._minder.mind())
 

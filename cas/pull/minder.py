@@ -86,13 +86,12 @@ class Lanes(Protocol):
 
 
 class Minder:
-    """Minds `lanes`, of which more can be opened by `attaching`, with these facts in HELLO."""
+    """Minds `lanes`, of which more can be opened by `attaching`."""
 
     def __init__(
         self,
         lanes: Lanes,
         attaching: Dialer,
-        facts: tuple[tuple[str, str], ...],
         options: LaneOptions,
         state: SyncState,
         source: str,
@@ -100,7 +99,6 @@ class Minder:
         now = time.monotonic()
         self._lanes = lanes
         self._attaching = attaching
-        self._facts = facts
         self._options = options
         self._state = state
         self._source = source
@@ -264,7 +262,7 @@ class Minder:
 
     async def _one_more(self, shown: LaneState, seconds: float | None) -> None:
         began = time.monotonic()
-        opening = open_lane(self._attaching, self._facts, silence=self._options.give_up)
+        opening = open_lane(self._attaching, silence=self._options.give_up)
         try:
             lane = await (opening if seconds is None else within(seconds, opening))
             self._lanes.add(lane, shown, time.monotonic() - began)

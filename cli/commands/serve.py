@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 
@@ -19,7 +20,7 @@ from cas.errors import EXIT_DONE, UsageError
     multiple=True,
     help="Read only at and below DIR; may be given several times.  [default: everything]",
 )
-@click.option("--attach", metavar="NAME", hidden=True, help="Be one more lane of a running agent.")
+@click.option("--attach", metavar="NAME", help="Be one more connection to a running agent.")
 def command(roots: tuple[str, ...], attach: str | None) -> int:
     """Be the agent: read what is asked for, and write nothing but the cache of scans.
 
@@ -35,6 +36,7 @@ def command(roots: tuple[str, ...], attach: str | None) -> int:
             "the agent speaks to a program, not to a terminal",
             advice="`cas sync` starts it over there by itself",
         )
+    attach = attach or _asked_for()
     if attach is not None:
         return _attach(attach)
     import asyncio
@@ -58,6 +60,12 @@ def command(roots: tuple[str, ...], attach: str | None) -> int:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a lost connection is not the end
     asyncio.run(run())
     return EXIT_DONE
+
+
+def _asked_for() -> str | None:
+    """The agent that a client asks for whose key may run no other command than this one."""
+    asked = re.search(r"--attach[ '\"]+([0-9a-f-]+)", os.environ.get("SSH_ORIGINAL_COMMAND", ""))
+    return asked[1] if asked else None
 
 
 def _attach(name: str) -> int:
