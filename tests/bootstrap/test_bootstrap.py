@@ -195,6 +195,9 @@ class _Spoilt:
         self._dialer = dialer
         self._spoil = spoil
 
+    def attaching(self, name: str) -> Dialer | None:
+        return self._dialer.attaching(name)
+
     async def connect(self) -> Transport:
         transport = await self._dialer.connect()
         sent, send = 0, transport.send
