@@ -26,7 +26,7 @@ State Recv-Q Send-Q Local Address:Port    Peer Address:Port Process
 ESTAB 0      36     198.18.0.2:22         198.18.0.1:51234
 \t ts sack cubic wscale:10,10 rto:404 rtt:201.5/0.9 ato:40 mss:1448 pmtu:1500 rcvmss:536 \
 advmss:1448 cwnd:10 ssthresh:7 bytes_sent:1200 bytes_retrans:60 segs_out:512 segs_in:400 \
-data_segs_out:500 data_segs_in:20 send 574Kbps lastsnd:4 retrans:0/27 reordering:9 rcv_space:14480 minrtt:200.1
+data_segs_out:500 data_segs_in:20 send 574Kbps lastsnd:4 retrans:0/27 reordering:9 minrtt:200.1
 """
 
 
