@@ -29,6 +29,7 @@ COMMANDS = (
     "doctor",
     "bootstrap",
     "scan",
+    "plan",
     "sync",
     "adopt",
     "status",

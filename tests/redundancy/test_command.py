@@ -3,55 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from indexes.index import LmdbIndex
-from tests.cli.conftest import ROOT, command_line
-from tests.redundancy.made import MadeStore
-
-PLAN = """\
-store = "store"
-[source.here]
-[[tier]]
-name = "first"
-source = "here"
-paths = ["/a"]
-[[tier]]
-name = "second"
-source = "here"
-paths = ["/b"]
-[sets]
-both = ["first", "second"]
-"""
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """A plan of two tiers that were scanned and not fetched, and a third that is only held."""
-    (tmp_path / "plan.toml").write_text(PLAN)
-    made = MadeStore(tmp_path / "store", LmdbIndex(tmp_path / "store" / "index", create=True))
-    made.tier("third", {"c/x": [(9, 4000)]})
-    made.tier(
-        "second", {"b/x.tar": [(1, 3000), (2, 2_000_000)], "b/y": [(5, 700)], "b/z": [(5, 700)]}
-    )
-    made.tier("first", {"a/w": [(1, 3000)], "a/x": [(1, 3000)], "a/z": [(3, 50_000), (9, 4000)]})
-    made.writer.close()
-    made.index.close()
-    return tmp_path
-
-
-def _cas(place: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        command_line(*arguments), cwd=place, env={"PYTHONPATH": str(ROOT)}, capture_output=True
-    )
+from tests.redundancy.conftest import cas
 
 
 def _events(place: Path, *arguments: str) -> list[dict[str, Any]]:
-    done = _cas(place, "redundancy", "--json", *arguments)
+    done = cas(place, "redundancy", "--json", *arguments)
     assert b"" == done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -98,12 +57,12 @@ def test_only_what_is_named_is_compared(place: Path) -> None:
 
 
 def test_the_table_has_exact_sizes_if_asked(place: Path) -> None:
-    lines = _cas(place, "redundancy", "--bytes", "--top", "1").stdout.decode().splitlines()
+    lines = cas(place, "redundancy", "--bytes", "--top", "1").stdout.decode().splitlines()
     assert ["1", "first", "57,000", "50,000", "7,000", "57,000", "60,000", "60,000"] == (
         lines[1].split()[:8]
     )
     assert "not all here" in lines[1]
-    rounded = _cas(place, "redundancy", "--top", "0").stdout.decode()
+    rounded = cas(place, "redundancy", "--top", "0").stdout.decode()
     assert "2.00 MB" in rounded
     assert "directory" not in rounded
 
@@ -111,12 +70,12 @@ def test_the_table_has_exact_sizes_if_asked(place: Path) -> None:
 def test_a_tier_that_was_never_scanned_is_left_out_and_said(place: Path) -> None:
     with (place / "plan.toml").open("a") as plan:
         plan.write('[[tier]]\nname = "late"\nsource = "here"\npaths = ["/l"]\n')
-    done = _cas(place, "redundancy", "--top", "0")
+    done = cas(place, "redundancy", "--top", "0")
     assert 3 == done.returncode
     assert "late: never scanned to its end, and left out\n" == done.stderr.decode()
 
 
 def test_a_name_that_nobody_knows_is_exit_1(place: Path) -> None:
-    done = _cas(place, "redundancy", "frist")
+    done = cas(place, "redundancy", "frist")
     assert 1 == done.returncode
     assert "did you mean 'first'?" in done.stderr.decode()
