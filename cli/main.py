@@ -40,6 +40,7 @@ COMMANDS = (
     "bundle",
     "redundancy",
     "verify",
+    "release",
     "audit",
     "diff",
     "log",

@@ -46,6 +46,7 @@ def parse_target(text: str) -> Target:
 
 
 DIRECTORY = click.Path(path_type=Path, file_okay=False)
+FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 targets_argument = click.argument(

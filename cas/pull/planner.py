@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from operator import or_
 from typing import Protocol
@@ -95,6 +95,13 @@ class PlannedPage:
     expected: Expected | None
 
 
+See = Callable[[Sequence[Entry]], None]
+
+
+def _nothing(_: Sequence[Entry]) -> None:
+    pass
+
+
 @dataclass(slots=True)
 class _Waiting:
     encoded: bytes
@@ -103,10 +110,12 @@ class _Waiting:
 
 
 class Planner:
-    """Plans one scan of one tier. Not thread-safe; does index look-ups."""
+    """Plans one scan of one tier. Not thread-safe; does index look-ups. `see` is given the entries
+    of every page that is looked at: of all pages, once one differs from the last snapshot's."""
 
-    def __init__(self, holdings: Holdings) -> None:
+    def __init__(self, holdings: Holdings, see: See = _nothing) -> None:
         self._holdings = holdings
+        self._see = see
         self._seen: set[int | Digest] = set()
         self._waiting: dict[int, _Waiting] = {}
         self._asked: set[Digest] = set()
@@ -163,6 +172,7 @@ class Planner:
         return [self._fresh[part] for part in dict.fromkeys(parts) if part in self._fresh]
 
     def _plan(self, number: int, encoded: bytes, entries: list[Entry]) -> PlannedPage:
+        self._see(entries)
         counts = self.counts
         counts.names += len(entries)
         new: list[tuple[int, Digest, int]] = []

@@ -14,8 +14,9 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from cas.entry import Problem
+from cas.entry import Entry, Problem
 from cas.errors import HostKeyError, LoginError, TransportError
 from cas.interfaces import Changes
 from cas.messages import Tune
@@ -43,18 +44,24 @@ def _unlimited() -> None:
     return None
 
 
+def _look_away(_tier: str, _entries: Sequence[Entry]) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class SyncOptions:
     """`level` for all sources, or `levels` by source (0: as the link allows); `lanes` says how many
     connections a source gets, `remembered` how many did best before; `limit` how many bytes a
-    second may come now; `give_up` is how long a source may stay out of reach; `dry_run` scans and
-    counts only (the writer is then None)."""
+    second may come now; `see` is given a tier's name and entries (see Planner); `give_up` is how
+    long a source may stay out of reach; `dry_run` scans and counts only (the writer is then
+    None)."""
 
     level: int | None = None
     levels: Mapping[str, int] = field(default_factory=dict)
     lanes: Mapping[str, int] = field(default_factory=dict)
     remembered: Mapping[str, int] = field(default_factory=dict)
     limit: Callable[[], int | None] = _unlimited
+    see: Callable[[str, Sequence[Entry]], None] = _look_away
     dry_run: bool = False
     give_up: float = GIVE_UP_SECONDS
 
@@ -208,7 +215,7 @@ class _Link:
             receiver=self._receiver,
             store=self._store,
             writer=writer,
-            planner=Planner(holdings),
+            planner=Planner(holdings, partial(self._options.see, tier.name)),
             keeper=self._keeper,
             run=self._run,
             state=state,
