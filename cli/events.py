@@ -5,7 +5,7 @@ from __future__ import annotations
 from cas.entry import Problem
 from cas.pull.state import SyncState, TierState
 from cli import output
-from cli.meter import Meter
+from cli.meter import Meter, Reading
 from cli.stages import Stage, Stages, stage_of
 
 
@@ -43,11 +43,10 @@ class EventDisplay:
                     "to_fetch": tier.to_fetch,
                     "fetched": tier.fetched,
                     "percent": tier.percent,
-                    "lanes": sum(lane.state == "up" for lane in self._state.lanes),
                     "wire_in": reading.wire_in,
                     "wire_out": reading.wire_out,
-                    "rate": round(reading.rate),
-                    "left": None if reading.left is None else round(reading.left),
+                    **rate_fields(reading),
+                    "lanes": sum(lane.state == "up" for lane in reading.lanes),
                 },
             )
 
@@ -71,6 +70,15 @@ class EventDisplay:
 def _report_problems(tier: TierState) -> None:
     for problem in tier.problems:
         output.json_event("problem", {"tier": tier.name, **problem_fields(problem)})
+
+
+def rate_fields(reading: Reading) -> dict[str, object]:
+    """How fast a sync is at one moment, and for how long it will last."""
+    return {
+        "rate": round(reading.rate),
+        "content": round(reading.content),
+        "left": None if reading.left is None else round(reading.left),
+    }
 
 
 def tier_fields(tier: TierState) -> dict[str, object]:

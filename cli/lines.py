@@ -10,7 +10,7 @@ import time
 
 from cas.pull.state import Phase, SyncState, TierState
 from cli import output
-from cli.frames import left_text
+from cli.frames import lanes_text, left_text, rate_texts
 from cli.meter import Meter, Reading
 from cli.stages import Stage, Stages
 
@@ -87,7 +87,8 @@ def progress_text(reading: Reading) -> str:
     parts = [
         f"{tier.name}: {tier.percent:.1f} %",
         f"{output.size(tier.fetched)} of {output.size(tier.to_fetch)}",
-        f"{output.size(reading.rate)}/s",
+        *rate_texts(reading),
+        lanes_text(reading.lanes) if len(reading.lanes) > 1 else "",
         left_text(reading),
     ]
     return ", ".join(part for part in parts if part)

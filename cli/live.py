@@ -6,6 +6,7 @@ It vanishes at the end; what remains are the summary on standard output and what
 from __future__ import annotations
 
 import sys
+import time
 
 from rich.console import Console
 from rich.live import Live
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from cas.pull.state import SyncState
 from cli import output
-from cli.frames import frame
+from cli.frames import Frame, frame
 from cli.meter import Meter
 from cli.stages import Stages
 
@@ -48,9 +49,10 @@ class LiveDisplay:
         if self._live is None or self._meter is None:
             return
         for note in self._stages.notes():
-            self._console.print(Text(output.printable(note)), soft_wrap=True)
-        lines = frame(self._meter.read(now), self._console.width - 1, self._console.height)
-        self._live.update(_styled(lines), refresh=True)
+            said = f"{time.strftime('%H:%M:%S')} {output.printable(note)}"
+            self._console.print(Text(said), soft_wrap=True)
+        shown = frame(self._meter.read(now), self._console.width - 1, self._console.height)
+        self._live.update(_styled(shown), refresh=True)
 
     def end(self, now: float) -> None:
         """See `Display.end`."""
@@ -60,8 +62,10 @@ class LiveDisplay:
             self._live = None
 
 
-def _styled(lines: list[str]) -> Text:
+def _styled(shown: Frame) -> Text:
     """Only the titles are set apart; the words say the rest."""
-    text = Text("\n".join(lines), no_wrap=True, overflow="crop")
-    text.stylize("bold", 0, len(lines[0]))
+    text = Text(no_wrap=True, overflow="crop")
+    for number, line in enumerate(shown.lines):
+        text.append("\n" if number else "")
+        text.append(line, "bold" if number in shown.titles else None)
     return text

@@ -7,15 +7,20 @@ Percent is of what must really cross, in plain bytes: what is here already does 
 there is none before a tier's scan is over, since its whole is not known until then. The time left
 follows the wire: plain bytes still to fetch, times the wire bytes that each has cost so far in its
 tier, over the wire's speed in the last seconds. A line that has gone silent gives no time at all.
+
+Of what comes over the wire only a part is content that counts: `content` is what became durable
+here, compressed, over the same seconds; never shown as more than the wire brought, although what
+came in pieces before may count at once. The rest is the protocol, names and recipes, and whatever
+came twice.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from cas.pull.state import Phase, SyncState, TierState
+from cas.pull.state import LaneState, Phase, SyncState, TierState
 
 WINDOW_SECONDS = 20.0  # the wire's speed is measured over the last of these
 OVER = (Phase.DONE, Phase.FAILED)
@@ -23,7 +28,9 @@ OVER = (Phase.DONE, Phase.FAILED)
 
 @dataclass(frozen=True, slots=True)
 class TierReading:
-    """One tier at one moment; bytes. `percent` is None while its whole is not known."""
+    """One tier at one moment; bytes. `percent` is None while its whole is not known; `left` is for
+    how many seconds what is known of it, and of those before, is still to come, None when that
+    cannot be told."""
 
     name: str
     phase: Phase
@@ -38,19 +45,36 @@ class TierReading:
     wire_in: int
     left_out: int
     percent: float | None
+    left: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaneReading:
+    """One lane at one moment: `bytes_in` came over it, `payload` of that was content. `rate` is of
+    payload, bytes a second; `silent` seconds have passed since the last byte."""
+
+    source: str
+    number: int
+    state: str
+    bytes_in: int
+    payload: int
+    rate: float
+    silent: float
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A sync at one moment. `rate` is in wire bytes a second; `left` in seconds, None when it
-    cannot be told, and only what is known to come when `more` tiers are still to be scanned.
-    `silent` is for how many seconds nothing has come."""
+    """A sync at one moment. `rate` is in wire bytes a second, `content` in stored ones; `left` in
+    seconds, None when it cannot be told, and only what is known to come when `more` tiers are still
+    to be scanned. `silent` is for how many seconds nothing has come."""
 
     tiers: tuple[TierReading, ...]
+    lanes: tuple[LaneReading, ...]
     seconds: float
     wire_in: int
     wire_out: int
     rate: float
+    content: float
     left: float | None
     more: bool
     silent: float
@@ -82,9 +106,9 @@ class Meter:
         self._state = state
         self._began = now
         self._highest: dict[int, _Highest] = {}
-        self._samples: deque[tuple[float, int]] = deque()  # time, wire bytes in
+        self._samples: deque[tuple[float, int, int]] = deque()  # time, wire bytes in, stored
         self._moved = now
-        self._wire_in = self._wire_out = 0
+        self._wire_in = self._wire_out = self._stored = 0
         self._percent = 0.0
         self._bases: dict[int, tuple[int, int]] = {}  # wire, plain bytes at a tier's first arrival
 
@@ -96,15 +120,19 @@ class Meter:
             self._moved = now
         self._wire_in = wire_in
         self._wire_out = max(self._wire_out, self._state.wire_out)
-        rate = self._rate(now, wire_in)
+        self._stored = max(self._stored, sum(tier.stored for tier in self._state.tiers))
+        rate, content = self._rates(now)
+        tiers = self._with_left(tiers, rate)
         more = any(not tier.scanned and tier.phase not in OVER for tier in tiers)
         return Reading(
             tiers,
+            tuple(_lane(lane, now) for lane in self._state.lanes),
             now - self._began,
             wire_in,
             self._wire_out,
             rate,
-            self._left(tiers, rate),
+            content,
+            self._left(tiers),
             more,
             now - self._moved,
             None if more or not tiers else self._whole(tiers),
@@ -142,25 +170,44 @@ class Meter:
         self._percent = max(self._percent, _percent(fetched, to_fetch, done))
         return self._percent
 
-    def _rate(self, now: float, wire_in: int) -> float:
+    def _rates(self, now: float) -> tuple[float, float]:
+        """Of the wire, and of content."""
         samples = self._samples
-        samples.append((now, wire_in))
+        samples.append((now, self._wire_in, self._stored))
         while len(samples) > 2 and samples[1][0] <= now - WINDOW_SECONDS:
             samples.popleft()
-        began, first = samples[0]
-        return (wire_in - first) / (now - began) if now > began else 0.0
+        began, wire, stored = samples[0]
+        if now <= began:
+            return 0.0, 0.0
+        came = self._wire_in - wire
+        return came / (now - began), min(came, self._stored - stored) / (now - began)
 
-    def _left(self, tiers: tuple[TierReading, ...], rate: float) -> float | None:
-        wire = 0.0  # bytes that the tiers under way are still to cost
+    def _with_left(self, tiers: tuple[TierReading, ...], rate: float) -> tuple[TierReading, ...]:
+        """The tiers, with the time until each is over: they are fetched one after another."""
+        wire: float | None = 0.0  # bytes that are still to come for those so far
+        timed = []
         for number, tier in enumerate(tiers):
             if tier.fetched and number not in self._bases:
                 self._bases[number] = (tier.wire_in, tier.fetched)
-            if tier.phase not in OVER and tier.to_fetch > tier.fetched:
-                cost = self._cost(number, tier)
-                if cost is None:
-                    return None
-                wire += (tier.to_fetch - tier.fetched) * cost
-        return wire / rate if wire and rate > 0 else None
+            left = None
+            if tier.phase not in OVER and wire is not None:
+                wire = self._to_come(number, tier, wire)
+                left = wire / rate if wire and rate > 0 else None
+            timed.append(replace(tier, left=left))
+        return tuple(timed)
+
+    def _to_come(self, number: int, tier: TierReading, before: float) -> float | None:
+        """`before`, and the wire bytes that a tier is still to cost; None when that is not known.
+        A tier that is not scanned yet counts for nothing."""
+        if tier.to_fetch <= tier.fetched:
+            return before
+        cost = self._cost(number, tier)
+        return None if cost is None else before + (tier.to_fetch - tier.fetched) * cost
+
+    def _left(self, tiers: tuple[TierReading, ...]) -> float | None:
+        """Until all that is known is here; None unless that is known of each tier."""
+        waiting = [t for t in tiers if t.phase not in OVER and t.to_fetch > t.fetched]
+        return waiting[-1].left if waiting else None
 
     def _cost(self, number: int, tier: TierReading) -> float | None:
         """Wire bytes for each plain byte of a tier; tiers differ much in how they compress."""
@@ -170,6 +217,18 @@ class Meter:
         if tier.fetched <= plain or tier.wire_in <= wire:
             return None
         return (tier.wire_in - wire) / (tier.fetched - plain)
+
+
+def _lane(lane: LaneState, now: float) -> LaneReading:
+    return LaneReading(
+        lane.source,
+        lane.number,
+        lane.state,
+        lane.bytes_in,
+        lane.payload,
+        lane.rate,
+        max(0.0, now - lane.heard),
+    )
 
 
 def _percent(fetched: int, to_fetch: int, done: bool) -> float:

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from cas.entry import Problem
-from cas.pull.state import Phase, SyncState, TierState
+from cas.pull.state import LaneState, Phase, SyncState, TierState
 
 SIZES = st.integers(min_value=0, max_value=10**12)
 PHASES = st.sampled_from(Phase)
@@ -32,6 +32,20 @@ def tier_states(name: str) -> st.SearchStrategy[TierState]:
     )
 
 
+def lane_states() -> st.SearchStrategy[LaneState]:
+    """A lane, with counters that need not fit together either."""
+    return st.builds(
+        LaneState,
+        source=st.sampled_from(["npu", "模型"]),
+        number=st.integers(min_value=-1, max_value=10**6),
+        state=st.sampled_from(["login", "up", "suspect", "lost"]),
+        bytes_in=SIZES,
+        payload=SIZES,
+        rate=st.floats(min_value=0, max_value=1e12),
+        heard=st.floats(min_value=-1e6, max_value=1e6),
+    )
+
+
 def histories(
     names: tuple[str, ...] = ("00-critical", "weights"),
 ) -> st.SearchStrategy[list[list[TierState]]]:
@@ -53,3 +67,14 @@ def usual(count: int = 3) -> SyncState:
     second.here, second.to_fetch, second.fetched = 20_000_000, 460_000_000, 120_000_000
     second.wire_in, second.path = 33_000_000, b"opt/models/a"
     return SyncState(tiers)
+
+
+def with_lanes(count: int) -> SyncState:
+    """The same over several lanes, of which the second is silent and the last is not up yet."""
+    state = usual()
+    state.lanes = [
+        LaneState("npu", n, "up", 1_000_000, 900_000, 33_000.0, heard=1.0) for n in range(count)
+    ]
+    state.lanes[1].state, state.lanes[1].heard = "suspect", -16.0
+    state.lanes[-1] = LaneState("npu", -1, heard=-2.0)
+    return state

@@ -1,6 +1,7 @@
+import pytest
 from hypothesis import given
 
-from cas.pull.state import Phase, SyncState, TierState
+from cas.pull.state import LaneState, Phase, SyncState, TierState
 from cli.meter import Meter
 from tests.cli.states import histories, usual
 
@@ -89,3 +90,42 @@ def test_a_silent_wire_gives_no_time_and_says_for_how_long() -> None:
 
 def test_no_tiers_yet_is_no_percent() -> None:
     assert Meter(SyncState(), 0.0).read(1).percent is None
+
+
+def test_content_is_told_from_what_else_the_wire_carries() -> None:
+    state = usual(2)
+    meter = Meter(state, 0.0)
+    meter.read(0.0)
+    for second in range(1, 11):
+        state.tiers[1].wire_in += 100_000
+        state.tiers[1].stored += 80_000
+        reading = meter.read(float(second))
+    assert reading.rate == 100_000
+    assert reading.content == 80_000
+
+
+def test_a_tier_is_over_when_those_before_it_are() -> None:
+    state = usual()
+    second, third = state.tiers[1:]
+    third.scanned, third.to_fetch, third.fetched, third.wire_in = True, 2_000_000, 1, 1
+    third.phase = Phase.FETCHING
+    meter = Meter(state, 0.0)
+    meter.read(0.0)
+    second.wire_in += 100_000
+    second.fetched += 1_000_000
+    third.wire_in += 100_000
+    third.fetched += 1_000_000
+    reading = meter.read(1.0)
+    first, middle, last = (tier.left for tier in reading.tiers)
+    assert first is None
+    assert middle == (460 - 121) * 100_000 / 200_000
+    assert last is not None
+    assert last - middle == pytest.approx(999_999 / 10 / 200_000)
+    assert reading.left == last
+
+
+def test_a_lane_tells_for_how_long_it_has_been_silent() -> None:
+    state = usual()
+    state.lanes = [LaneState("npu", 3, "up", 10, 5, 1.5, heard=2.0)]
+    (lane,) = Meter(state, 0.0).read(7.5).lanes
+    assert (lane.source, lane.number, lane.state, lane.silent) == ("npu", 3, "up", 5.5)
