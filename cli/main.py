@@ -31,6 +31,7 @@ COMMANDS = (
     "scan",
     "plan",
     "sync",
+    "limit",
     "adopt",
     "status",
     "ls",

@@ -89,6 +89,12 @@ give_up_option = click.option(
     show_default=True,
     help="Give a host up when it could not be reached for so long.",
 )
+bwlimit_option = click.option(
+    "--bwlimit",
+    metavar="RATE|TIMETABLE",
+    default="off",
+    help='Fetch at most so many bytes a second: 500k, 2M, "08:00,512k 19:00,off".  [default: off]',
+)
 network_option = click.option(
     "--allow-network-fs",
     is_flag=True,

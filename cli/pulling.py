@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cas.pull.timetable import NO_LIMIT, Timetable
 from cas.transport.early import EarlyDialer
 from cli import interrupt, wiring
 
@@ -32,6 +33,7 @@ class Order:
     level: int | None = None
     wishes: wiring.Wishes = field(default_factory=wiring.Wishes)
     allow_network_fs: bool = False
+    limit: Timetable = NO_LIMIT
 
 
 def pull(order: Order) -> int:

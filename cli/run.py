@@ -13,7 +13,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from cas import __version__
 from cas.errors import EXIT_DONE, EXIT_INTERRUPTED, EXIT_LEFT_OUT, CasError
 from cas.messages import PROTOCOL
 from cas.plan import Plan, Tier
+from cas.pull.record import Limit, Record
 from cas.pull.state import SyncState
 from cas.pull.sync import SyncOptions, new_run, sync
 from cas.store.durable import commit_bytes
@@ -31,6 +32,7 @@ from cli import output, wiring
 from cli.events import summary_fields
 from cli.progress import display_for, shown
 from cli.pulling import Order
+from cli.running import Recorder
 from cli.summary import report
 
 EVENTS_KEPT = 1000
@@ -80,9 +82,13 @@ async def carry_out(
             opened = wiring.writing(root, allow_network_fs=order.allow_network_fs)
             store, writer = stack.enter_context(opened)
         wiring.show_store(dialers.values(), store, keeps=writer is not None)
+        limit = Limit(order.limit, store.layout if writer is not None else None, run.id)
         try:
-            async with shown(display_for(run.state, as_json=order.as_json)):
-                options = _options(plan, order, store.layout)
+            async with (
+                _recorded(store.layout, run, limit) if writer is not None else nullcontext(),
+                shown(display_for(run.state, as_json=order.as_json)),
+            ):
+                options = _options(plan, order, store.layout, limit)
                 await sync(tiers, dialers, store, writer, run.state, options, run.id)
         finally:
             run.ended()
@@ -92,13 +98,20 @@ async def carry_out(
     return run.exit_code
 
 
-def _options(plan: Plan, order: Order, layout: Layout) -> SyncOptions:
+def _recorded(layout: Layout, run: _Run, limit: Limit) -> AbstractAsyncContextManager[None]:
+    """Tell other terminals how the run goes, as long as the block runs."""
+    record = Record(layout, run.id, run.started_ms)
+    return shown(Recorder(run.state, record, limit))
+
+
+def _options(plan: Plan, order: Order, layout: Layout, limit: Limit) -> SyncOptions:
     lanes = {name: order.wishes.lanes or source.lanes for name, source in plan.sources.items()}
     return SyncOptions(
         level=order.level,
         levels={name: wiring.level_for(source) for name, source in plan.sources.items()},
         lanes={name: count for name, count in lanes.items() if count is not None},
         remembered=remembered_lanes(layout),
+        limit=limit.rate_now,
         dry_run=order.dry_run,
         give_up=order.wishes.give_up,
     )

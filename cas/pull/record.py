@@ -54,6 +54,7 @@ class Record:
 
     def __init__(self, layout: Layout, run: bytes, started_ms: int) -> None:
         self._path = layout.now
+        self._order = layout.limit
         self._fixed: dict[str, object] = {
             "run": run.hex(),
             "pid": os.getpid(),
@@ -67,9 +68,10 @@ class Record:
         _replace(self._path, {**self._fixed, "updated_ms": _now_ms(), **fields})
 
     def remove(self) -> None:
-        """The run is over."""
-        with contextlib.suppress(OSError):
-            self._path.unlink()
+        """The run is over, and what was asked of it."""
+        for path in (self._path, self._order):
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 class Limit:
@@ -87,6 +89,10 @@ class Limit:
         """Bytes a second at a local time, None without a limit. Looks for orders."""
         self._look()
         return self._timetable.rate_at(when)
+
+    def rate_now(self) -> int | None:
+        """The limit at this moment."""
+        return self.rate_at(datetime.now())  # noqa: DTZ005  # by the clocks of this place
 
     @property
     def text(self) -> str:

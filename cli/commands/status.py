@@ -62,14 +62,17 @@ def command(
     """Say how much of each tier's newest snapshot is held here.
 
     Every chunk is looked up in the index; that its bytes are still right is for `cas verify`.
-    Tiers of the plan that were never scanned to the end are listed too.
+    Tiers of the plan that were never scanned to the end are listed too. While a sync writes to the
+    store, how it goes is said before that.
 
     \b
     Examples:
       cas status
       cas status --problems 02-user-workspace
     """
+    from cas.pull.record import running
     from cli import wiring
+    from cli.running import show_running
 
     plan = wiring.maybe_plan(plan_path) if store_path is not None else wiring.plan_of(plan_path)
     planned = [tier.name for tier in plan.tiers] if plan is not None else []
@@ -80,10 +83,15 @@ def command(
             _check_known(asked, tiers)
             tiers = [tier for tier in tiers if tier in asked]
         standings = [_standing(store, tier) for tier in tiers]
+        found = running(store.layout)
     if as_json:
+        if found is not None:
+            output.json_line({"running": found.fields})
         for standing in standings:
             output.json_line(_fields(standing, with_problems=problems))
     else:
+        if found is not None:
+            show_running(found)
         _print(standings, with_problems=problems)
     return EXIT_DONE
 

@@ -22,6 +22,7 @@ from cli import options
 )
 @options.lanes_option
 @options.give_up_option
+@options.bwlimit_option
 @options.ssh_config_option
 @options.network_option
 @options.json_option
@@ -33,6 +34,7 @@ def command(
     level: int | None,
     lanes: int | None,
     give_up: float,
+    bwlimit: str,
     ssh_config: str | None,
     allow_network_fs: bool,
     as_json: bool,
@@ -49,6 +51,7 @@ def command(
       cas sync minimal                     the tiers of the set `minimal`
       cas sync --json 05-oci-image | jq    for a program
     """
+    from cas.pull.timetable import parse_timetable
     from cli.pulling import Order, pull
     from cli.wiring import Wishes
 
@@ -62,5 +65,6 @@ def command(
             level=level,
             wishes=Wishes(ssh_config=ssh_config, lanes=lanes, give_up=give_up),
             allow_network_fs=allow_network_fs,
+            limit=parse_timetable(bwlimit),
         )
     )
