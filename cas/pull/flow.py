@@ -13,12 +13,12 @@ The rate is that of the last 2 s, and of one second while there were less: what 
 round trip then triples the window with each further one, and 4 MiB are reached after four.
 
 A limit (`Throttle`) is kept by holding credit back: nothing is sent that was not allowed, and TCP
-is not made to stall. It is a token bucket over all lanes. Since the far end sends whole pieces, a
-lane is never left with less credit than one: below 1.3 MB/s they make the flow as uneven as their
-size, whatever the bucket. It holds a piece and three tenths of a second, as `grant` has to be asked
-of every lane each quarter of a second, not only when something has come: credit ripens by itself.
+is not made to stall. It is a token bucket over all lanes, given out in portions of a twentieth of a
+second, 4 to 64 KiB; the far end cuts pieces to them. The bucket holds one and three tenths of a
+second, as `grant` has to be asked of every lane each quarter of a second, not only when something
+has come: credit ripens by itself.
 
-What is outstanding beyond a piece, on lanes that flow, is kept below the limit's round trip and a
+What is outstanding beyond a portion, on lanes that flow, is kept below the limit's round trip and a
 second: when it is lowered, what was allowed before is soon over. Lanes that have brought nothing
 for 2 s do not count there: they would keep the others from what is theirs. So that there is some
 for all, a limited lane has half a second instead of 2 s in its window, and at least twice its share
@@ -30,8 +30,6 @@ from __future__ import annotations
 from collections import deque
 from weakref import WeakSet
 
-from cas.messages import PIECE_SIZE
-
 WINDOW_LEAST, WINDOW_MOST = 128 * 1024, 4 * 2**20
 AHEAD_SECONDS, LIMITED_AHEAD_SECONDS = 2.0, 0.5
 RATE_SECONDS, RATE_LEAST_SECONDS = 2.0, 1.0
@@ -40,11 +38,12 @@ RTT_SECONDS = 0.2  # as long as none is known
 RTT_SAMPLES = 8  # the least of these: an echo waits behind the payload
 UPDATE_SHARE, UPDATE_MOST = 4, 256 * 1024  # a message for a quarter of the window, or so much
 UPDATE_SECONDS = 1.0
-MINIMUM = 4096  # no message for less, when a limit leaves no more
 FLOWING_SECONDS = 2.0
 
 TICK_SECONDS = 0.25
 BURST_SECONDS = 0.3
+PORTION_SECONDS = 0.05
+PORTION_LEAST, PORTION_MOST = 4 * 1024, 64 * 1024
 OUTSTANDING_SECONDS = 1.0  # and the round trip
 HELD_SECONDS = 1.0  # a limit that held something back so long ago is what sets the pace
 
@@ -85,7 +84,7 @@ class Throttle:
         if self._rate is None:
             return WINDOW_LEAST
         share = 2 * self._rate * (rtt + OUTSTANDING_SECONDS) / max(1, self.lanes)
-        return max(PIECE_SIZE, min(WINDOW_LEAST, int(share)))
+        return max(self._portion, min(WINDOW_LEAST, int(share)))
 
     def take(self, flow: LaneFlow, wanted: int, now: float) -> int:
         """How many of the bytes `wanted` a lane may be allowed now; they are taken."""
@@ -94,23 +93,28 @@ class Throttle:
             return wanted
         self._refill(now)
         most = self._rate * (flow.rtt + OUTSTANDING_SECONDS)
-        lacking = max(0, PIECE_SIZE - flow.outstanding)
+        lacking = max(0, self._portion - flow.outstanding)
         free = int(min(wanted, self._tokens, max(lacking, most - self._under_way(now))))
         if free < wanted:
             self._held = now
-        if free < min(wanted, max(lacking, MINIMUM)):
+        if free < min(wanted, max(lacking, PORTION_LEAST)):
             return 0
         self._tokens -= free
         return free
 
     @property
     def _burst(self) -> float:
-        return (self._rate or 0) * BURST_SECONDS + PIECE_SIZE
+        return (self._rate or 0) * BURST_SECONDS + self._portion
+
+    @property
+    def _portion(self) -> int:
+        wished = (self._rate or 0) * PORTION_SECONDS
+        return int(min(max(wished, PORTION_LEAST), PORTION_MOST))
 
     def _under_way(self, now: float) -> int:
-        """What there may be at most on its way over lanes that flow, but for a piece on each."""
+        """What may be on its way over lanes that flow, but for a portion on each."""
         flows = [flow for flow in self._flows if flow.is_flowing(now)]
-        return sum(max(0, flow.outstanding - PIECE_SIZE) for flow in flows)
+        return sum(max(0, flow.outstanding - self._portion) for flow in flows)
 
     def _refill(self, now: float) -> None:
         if self._rate is not None:

@@ -7,7 +7,9 @@ from collections import deque
 import pytest
 
 from cas.messages import PIECE_SIZE
+from cas.outbox import LEAST_PIECE
 from cas.pull.flow import (
+    PORTION_LEAST,
     TICK_SECONDS,
     UPDATE_MOST,
     WINDOW_LEAST,
@@ -20,8 +22,8 @@ STEP = 0.005
 
 
 class Link:
-    """Lanes whose far end sends whole pieces as soon as it may: `total` bytes a second over all,
-    `lane` on each. Counts what arrives in each second, in whole pieces."""
+    """Lanes whose far end sends pieces, cut to what it may: `total` bytes a second over all, `lane`
+    on each. Counts what arrives in each second, in whole pieces."""
 
     def __init__(
         self,
@@ -41,7 +43,7 @@ class Link:
         self._rtt, self._total, self._lane = rtt, total, lane
         self._credit, self._sent = [0] * lanes, [0] * lanes  # sent in pieces that were begun
         self._left = [0] * lanes  # of the piece under way
-        self._pieces = [0] * lanes
+        self._size = [0] * lanes  # of that piece
         self._up: deque[tuple[float, int, int]] = deque()
         self._down: deque[tuple[float, int, int]] = deque()
         self._ticked = -1.0
@@ -75,18 +77,13 @@ class Link:
                 room -= size
                 self._left[lane] -= size
                 if size and not self._left[lane]:
-                    self._down.append((now + self._rtt / 2, lane, self._size(lane)))
-                    self._pieces[lane] += 1
-
-    def _size(self, lane: int) -> int:
-        """Of the next piece: each fifth ends a segment."""
-        return PIECE_SIZE if self._pieces[lane] % 5 else 30_000
+                    self._down.append((now + self._rtt / 2, lane, self._size[lane]))
 
     def _begun(self, lane: int) -> bool:
         """Whether a piece is under way, or another may be begun."""
-        size = self._size(lane)
-        if not self._left[lane] and self._sent[lane] + size <= self._credit[lane]:
-            self._left[lane] = size
+        size = min(PIECE_SIZE, self._credit[lane] - self._sent[lane])
+        if not self._left[lane] and size >= LEAST_PIECE:
+            self._left[lane] = self._size[lane] = size
             self._sent[lane] += size
         return self._left[lane] > 0
 
@@ -123,11 +120,11 @@ def test_a_lossy_link_is_filled_with_little_under_way_on_each_lane() -> None:
 
 
 def _keeps(link: Link, limit: int, begin: int, end: int) -> None:
-    """Each second within 5 % of the limit and a piece, and the whole within 5 %."""
+    """Each second within 5 % of the limit and the least portion, and the whole within 5 %."""
     seconds = link.came[begin:end]
     mean = sum(seconds) / len(seconds)
-    assert max(seconds) <= 1.05 * limit + PIECE_SIZE
-    assert abs(mean - limit) <= 0.05 * limit + PIECE_SIZE / len(seconds)
+    assert max(seconds) <= 1.05 * limit + PORTION_LEAST
+    assert abs(mean - limit) <= 0.05 * limit
 
 
 @pytest.mark.parametrize("limit", [10_000, 50_000, 200_000, 1_000_000, 20_000_000])
@@ -267,4 +264,4 @@ def test_the_least_limit_lets_a_piece_through_in_the_end() -> None:
     flow = LaneFlow(0.0)
     assert flow.grant(100.0, throttle) is None
     assert throttle.holds(100.0)
-    assert flow.grant(PIECE_SIZE + 1.0, throttle) == PIECE_SIZE
+    assert PORTION_LEAST == flow.grant(PORTION_LEAST + 1.0, throttle)
