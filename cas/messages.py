@@ -231,13 +231,26 @@ class Backlog:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """This tier will be scanned next: learn what it holds, and send nothing of it yet."""
+
+    TYPE: ClassVar[int] = 21
+    tier: str
+    roots: tuple[bytes, ...]
+    exclude: tuple[str, ...]
+    include: tuple[str, ...]
+
+
 Message = (
     Hello | Scan | Page | Same | Look | Recipes | Scanned | Want | Piece | Missed | Ack | Beat
     | Tune | Progress | Cancel | Refused | Bye | Credit | Doubt | Backlog
+    | Ahead
 )  # fmt: skip
 
 FROM_CLIENT = (
     Hello, Scan, Look, Want, Piece, Ack, Beat, Tune, Cancel, Bye, Credit, Doubt,
+    Ahead,
 )  # fmt: skip
 FROM_AGENT = (
     Hello, Page, Same, Recipes, Scanned, Piece, Missed, Beat, Progress, Refused, Credit, Backlog,
@@ -255,6 +268,7 @@ LIMITS: dict[int, int] = {
     Piece.TYPE: PIECE_SIZE + PIECE_HEAD.size,
     Missed.TYPE: 16 * MIB,
     Ack.TYPE: MIB,
+    Ahead.TYPE: 64 * MIB,
 }
 MESSAGE_LIMIT = max(LIMITS.values()) + HEADER.size  # in pieces, header included
 
@@ -353,6 +367,7 @@ _DECODERS: dict[int, _Decoder] = {
     Credit.TYPE: (Credit, (f.number, f.number)),
     Doubt.TYPE: (Doubt, (f.small, f.worth)),
     Backlog.TYPE: (Backlog, (f.number,)),
+    Ahead.TYPE: (Ahead, (f.text, f.paths, f.texts, f.texts)),
 }
 
 LOOK_AT_ONCE = (MIB - KIB) // DIGEST_SIZE  # recipe ids in one LOOK

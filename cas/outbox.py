@@ -5,8 +5,9 @@ the lane. With several, messages are cut into pieces like segments, as frame 0. 
 delivers in order, so the count of bytes that the far end has had from a lane says which of its
 pieces have arrived: exactly the others go out again, over other lanes, when a lane is lost or in
 doubt. When everything was taken and a lane has nothing to do, it takes pieces that another has had
-for long (HEDGE_SECONDS), so a slow lane does not hold up the end of a tier, or a full budget; and
-before anything new, what has been on its way for OVERDUE_SECONDS.
+for long (HEDGE_SECONDS) and that it would bring in half the time, so a slow lane does not hold up
+the end of a tier, or a full budget; and before anything new, such as have been on their way for
+OVERDUE_SECONDS.
 
 What goes first: what must go over this very lane, what may get lost, messages, segments. A lane may
 send as many bytes of pieces as the far end has allowed it, and pieces are cut to that; small
@@ -24,6 +25,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from math import inf
 
 from cas.messages import MESSAGES, PIECE_SIZE, Message, Piece, encode_message
 
@@ -33,6 +35,8 @@ FRAMES = 6
 HEDGE_SECONDS = 4.0
 OVERDUE_SECONDS = 10.0  # healthy lanes at 10 % loss have been silent for 11 s, seldom for 5
 LOOK_SECONDS = 0.5
+RATE_SECONDS = 8.0  # by what arrived in so many the rest is judged
+HEDGE_GAIN = 2.0  # a piece goes out again where that brings it in half the time
 SMALL_MESSAGE = 4 * 1024
 LEAST_PIECE = 512
 NOBODY = -1
@@ -41,16 +45,26 @@ SegmentKey = tuple[int, int]  # frame, number
 _Extent = tuple[SegmentKey, int, int]  # and from where to where: a piece, as it was cut
 
 
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """Who has a piece that ends at `end` (NOBODY: it is queued again), since when, and at which
+    count of the lane's bytes it will have arrived."""
+
+    lane: int
+    since: float
+    end: int
+    due: int
+
+
 @dataclass(slots=True)
 class _Blob:
-    """Something that goes in pieces. `taken` says who took each piece last (NOBODY: it is queued
-    again), and when."""
+    """Something that goes in pieces. `taken` says of each piece who took it last."""
 
     data: bytes
     bulk: int  # what it counts for while messages are limited
     arrived: set[int] = field(default_factory=set)  # where the pieces begin
     arrived_size: int = 0
-    taken: dict[int, tuple[int, float, int]] = field(default_factory=dict)  # ..., its end
+    taken: dict[int, _Taken] = field(default_factory=dict)
 
     def note_arrival(self, start: int, end: int) -> None:
         if start not in self.arrived:
@@ -71,7 +85,23 @@ class _Lane:
     on_the_way: deque[tuple[int, _Extent]] = field(default_factory=deque)
     sent: int = 0
     allowed: int = 0
+    arrived: int = 0
+    arrivals: deque[tuple[float, int]] = field(default_factory=deque)
     is_doubted: bool = False
+
+    def note(self, now: float, total: int) -> None:
+        """So many bytes have arrived by now."""
+        self.arrived = total
+        self.arrivals.append((now, total))
+
+    def rate(self, now: float) -> float:
+        """Bytes a second that arrived lately."""
+        while self.arrivals and self.arrivals[0][0] < now - RATE_SECONDS:
+            self.arrivals.popleft()
+        if not self.arrivals:
+            return 0.0
+        since, before = self.arrivals[0]
+        return (self.arrived - before) / max(now - since, 1.0)
 
 
 class Outbox:
@@ -187,6 +217,7 @@ class Outbox:
             mine = self._lanes.get(lane)
             if mine is None:
                 return
+            mine.note(self._clock(), total)
             while mine.on_the_way and mine.on_the_way[0][0] <= total:
                 _, (key, start, end) = mine.on_the_way.popleft()
                 blob = self._blobs.get(key)
@@ -292,7 +323,7 @@ class Outbox:
         mine.sent += end - start
         if self.shared:
             mine.on_the_way.append((mine.sent, extent))
-            blob.taken[start] = (lane, self._clock(), end)
+            blob.taken[start] = _Taken(lane, self._clock(), end, mine.sent)
         return Piece(key[0], key[1], start, len(blob.data), blob.data[start:end])
 
     def _overdue(self, lane: int, mine: _Lane) -> _Extent | None:
@@ -305,13 +336,24 @@ class Outbox:
         return found
 
     def _late(self, lane: int, mine: _Lane, seconds: float) -> _Extent | None:
-        """A piece that another lane has had for so long, the oldest blob's first."""
+        """A piece that another lane has had for so long, and that this one would bring sooner; of
+        the oldest blob first."""
         now = self._clock()
         for key, start, blob in self._missing() if self.shared else ():
-            holder, since, end = blob.taken[start]
-            if holder not in (lane, NOBODY) and now - since > seconds:
-                return (key, start, end) if self._room(mine, key, blob, start, end) else None
+            taken = blob.taken[start]
+            if taken.lane in (lane, NOBODY) or now - taken.since <= seconds:
+                continue
+            holder = self._lanes[taken.lane]
+            # A lane with nothing to do has no rate of its own: it is taken for one like the others.
+            mine_to_do = (taken.end - start + mine.sent - mine.arrived) / self._usual_rate(now)
+            if (taken.due - holder.arrived) / max(holder.rate(now), 1.0) > HEDGE_GAIN * mine_to_do:
+                is_room = self._room(mine, key, blob, start, taken.end)
+                return (key, start, taken.end) if is_room else None
         return None
+
+    def _usual_rate(self, now: float) -> float:
+        rates = [rate for lane in self._lanes.values() if (rate := lane.rate(now))]
+        return sum(rates) / len(rates) if rates else inf
 
     def _missing(self) -> Iterator[tuple[SegmentKey, int, _Blob]]:
         for key, blob in self._blobs.items():
@@ -324,7 +366,7 @@ class Outbox:
         """Queue again, first, what `lane` took last and is not known to have arrived."""
         for _, (key, start, end) in reversed(mine.on_the_way):
             blob = self._blobs.get(key)
-            if blob is None or start in blob.arrived or blob.taken[start][0] != lane:
+            if blob is None or start in blob.arrived or blob.taken[start].lane != lane:
                 continue
-            blob.taken[start] = (NOBODY, 0.0, end)
+            blob.taken[start] = _Taken(NOBODY, 0.0, end, 0)
             (self._first if key[0] == MESSAGES else self._pieces).appendleft((key, start, end))

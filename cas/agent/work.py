@@ -6,6 +6,7 @@ goes to the outbox. Everything that can be asked is idempotent.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import threading
@@ -26,6 +27,7 @@ from cas.ids import Digest
 from cas.interfaces import ScanCache
 from cas.messages import (
     Ack,
+    Ahead,
     Cancel,
     Look,
     Message,
@@ -99,6 +101,7 @@ class Worker:
         self._orders: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._looks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._scans: dict[int, _Running] = {}
+        self._ahead: tuple[str, Scanning] | None = None  # what is looked at early
         for orders in (self._orders, self._looks):
             self._start(self._work(orders))
 
@@ -106,6 +109,8 @@ class Worker:
         """Take what the client asks; raises PeerError for what makes no sense."""
         if isinstance(message, Scan):
             self._order(message)
+        elif isinstance(message, Ahead):
+            self._orders.put(lambda: self._look_ahead(message))
         elif isinstance(message, Look):
             self._looks.put(lambda: self._look(message))
         elif isinstance(message, Want):
@@ -120,9 +125,12 @@ class Worker:
 
     def tell_progress(self) -> None:
         """Say how the scans go on."""
-        for number, running in self._scans.items():
-            if running.scanner is not None:
-                now = running.scanner.progress
+        scanners = [(number, running.scanner) for number, running in self._scans.items()]
+        if self._ahead is not None:
+            scanners.append((0, self._ahead[1]))
+        for number, scanner in scanners:
+            if scanner is not None:
+                now = scanner.progress
                 self._outbox.put_now(Progress(number, now.names, now.read, now.path))
 
     def close(self) -> None:
@@ -130,6 +138,8 @@ class Worker:
         for running in self._scans.values():
             if running.scanner is not None:
                 running.scanner.stop()
+        if self._ahead is not None:
+            self._ahead[1].stop()
         self._jobs.close()
         self._outbox.close()
         self._orders.put(None)
@@ -169,6 +179,9 @@ class Worker:
         if sum(not running.is_over for running in self._scans.values()) >= SCANS_AT_ONCE:
             raise PeerError("too many scans are asked for at once")
         self._scans[message.scan] = _Running()
+        ahead = self._ahead
+        if ahead is not None and ahead[0] != message.tier:
+            ahead[1].stop()
         self._orders.put(lambda: self._scan(message))
 
     def _want(self, message: Want) -> None:
@@ -209,6 +222,19 @@ class Worker:
         self._outbox.put_message(
             Scanned(order.scan, len(running.pages), problems, started, finished)
         )
+
+    def _look_ahead(self, order: Ahead) -> None:
+        """Scan what will be asked for next, so that the scan's cache has it then. What is wrong
+        with it will be told then."""
+        if any(not running.is_over for running in self._scans.values()):
+            return  # a scan was ordered meanwhile, and is worth more
+        roots, exclude, include = order.roots, order.exclude, order.include
+        scanner = self._scanner_of(Scan(0, order.tier, roots, exclude, include, ()), self._spool)
+        self._ahead = (order.tier, scanner)
+        with contextlib.suppress(CasError):
+            for _ in scanner:
+                pass
+        self._ahead = None
 
     def _look(self, order: Look) -> None:
         batch: list[bytes] = []

@@ -143,6 +143,11 @@ class Lanes:
             self._room.set()
         return message
 
+    @property
+    def is_far(self) -> bool:
+        """Whether the link is likely to be what takes the time."""
+        return self._minder is not None
+
     def progress(self) -> None:
         """Something useful has come: the far end is not merely answering."""
         if self._minder is not None:

@@ -19,7 +19,7 @@ from functools import partial
 from cas.entry import Entry, Problem
 from cas.errors import HostKeyError, LoginError, TransportError
 from cas.interfaces import Changes
-from cas.messages import Tune
+from cas.messages import Ahead, Tune
 from cas.pieces import Assembler
 from cas.plan import Tier
 from cas.pull.keeper import Keeper
@@ -35,6 +35,7 @@ from cas.transport.base import Dialer
 
 ROUNDS = 3  # over a tier whose files go on changing
 BUDGET = 48 * 2**20
+LOOK_AHEAD_SECONDS = 0.2
 RETRY_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
 GIVE_UP_SECONDS = 600.0
 DEFAULT_LEVEL = 3
@@ -103,14 +104,15 @@ async def sync(
     async with contextlib.AsyncExitStack() as stack:
         links: dict[str, _Link] = {}
         promises = Promises()
-        for tier, tier_state in zip(tiers, state.tiers, strict=True):
+        for number, (tier, tier_state) in enumerate(zip(tiers, state.tiers, strict=True)):
             link = links.get(tier.source)
             if link is None:
                 link = links[tier.source] = _Link(
                     dialers[tier.source], store, writer, promises, state, options, run
                 )
                 stack.push_async_callback(link.close)
-            await link.pull(tier, tier_state)
+            rest = (later for later in tiers[number + 1 :] if later.source == tier.source)
+            await link.pull(tier, tier_state, next(rest, None))
             promises.end_tier()
 
 
@@ -143,12 +145,14 @@ class _Link:
         self._keeper = Keeper(writer, self._acknowledged)
         self._pull: TierPull | None = None
         self._scans = 0
+        self._following: Tier | None = None
         self._assembler = Assembler()
         self._receiver: Receiver | None = None
 
-    async def pull(self, tier: Tier, state: TierState) -> None:
-        """Bring one tier here, in as many rounds as it takes."""
+    async def pull(self, tier: Tier, state: TierState, following: Tier | None) -> None:
+        """Bring one tier here, in as many rounds as it takes; `following` will be the next."""
         state.started = time.monotonic()
+        self._following = following
         try:
             for number in range(ROUNDS):
                 last = await self._round_over_faults(tier, state, first=number == 0)
@@ -221,10 +225,24 @@ class _Link:
             state=state,
             first=first,
         )
+        ahead = asyncio.create_task(self._look_ahead(lanes, state))
         try:
             return await self._pull.run()
         finally:
             self._pull = None
+            ahead.cancel()
+            await asyncio.gather(ahead, return_exceptions=True)
+
+    async def _look_ahead(self, lanes: Lanes, state: TierState) -> None:
+        """While this tier is on its way, let the agent learn what is in the next."""
+        following, self._following = self._following, None
+        if following is None or not lanes.is_far or self._writer is None:
+            return
+        while not state.scanned:  # noqa: ASYNC110 - it is a counter, and there is no hurry
+            await asyncio.sleep(LOOK_AHEAD_SECONDS)
+        await lanes.send(
+            Ahead(following.name, following.paths, following.exclude, following.include)
+        )
 
     async def _finish(self, state: TierState, last: Round) -> None:
         problems = list(last.scanned.problems) if last.scanned is not None else []

@@ -221,3 +221,17 @@ def test_everything_arrives_once_whatever_happens_to_lanes(seed: int) -> None:
     assert sorted(sent.values()) == sorted(data for frame, data in whole if frame)
     messages = [decode_whole(data) for frame, data in whole if not frame]
     assert all(messages.count(page) == 1 for page in pages)
+
+
+def test_what_its_lane_brings_soon_is_left_to_it(outbox: Outbox, clock: Clock) -> None:
+    outbox.put_segment((1, 0), bytes(12 * PIECE_SIZE))
+    taken = [take(outbox, 0) for _ in range(10)] + [take(outbox, 1) for _ in range(2)]
+    assert None not in taken
+    for second in range(1, 7):  # both bring a piece a second
+        clock.now = second
+        outbox.arrived(0, second * PIECE_SIZE)
+        outbox.arrived(1, min(second, 2) * PIECE_SIZE)
+    assert clock.now > HEDGE_SECONDS
+    late = take(outbox, 1)  # four are left with lane 0, and the last of them would take it 4 s
+    assert late is not None
+    assert late.offset >= 8 * PIECE_SIZE

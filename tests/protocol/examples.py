@@ -7,6 +7,7 @@ from cas.ids import digest_of
 from cas.messages import (
     PROTOCOL,
     Ack,
+    Ahead,
     Backlog,
     Beat,
     Bye,
@@ -53,4 +54,5 @@ EXAMPLES: tuple[Message, ...] = (
     Credit(2**40, 2**41),
     Doubt(3, 2),
     Backlog(2**30),
+    Ahead("01-next", (b"/opt",), ("*.o",), ()),
 )
