@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from cas.redundancy.count import Count
 from cas.redundancy.overlap import Overlap, members_of
 from cas.redundancy.places import Place, Places
+from cas.redundancy.tally import Count
 from cli import output
 from cli.summary import print_table
 from cli.table import Column, cut_front, render
@@ -39,7 +39,6 @@ _PLACE = (
     Column("repeated"),
     Column("shared", expendable=2),
     Column("unpacked", expendable=1),
-    Column("files", expendable=3),
 )
 _NUMBERS = 40  # cells that the columns before a place's name take, about
 _NAME_LEAST = 30
@@ -160,16 +159,17 @@ def print_findings(found: Findings, *, most: int, size: Callable[[int], str]) ->
         output.result("")
         _print_matrix(found, most, size)
         _print_order(found, size)
-    for title, places in (
-        ("directory", found.places.directories),
-        ("archive", found.places.archives),
-        ("kind", found.places.kinds),
-        ("file that other tiers have too", found.places.files),
+    places = found.places
+    for title, counted, listed in (
+        ("directory", "files", places.directories),
+        ("archive", "files", places.archives),
+        ("kind", "files", places.kinds),
+        ("file that other tiers have too", "tiers", places.files),
     ):
-        if places:
+        if listed:
             output.result("")
-            rows = [_place_row(found, place, size) for place in places]
-            print_table((*_PLACE, Column(title, right=False)), rows)
+            columns = (*_PLACE, Column(counted, expendable=3), Column(title, right=False))
+            print_table(columns, [_place_row(found, place, counted, size) for place in listed])
 
 
 def _tier_rows(found: Findings, size: Callable[[int], str]) -> list[list[str]]:
@@ -243,7 +243,9 @@ def _print_order(found: Findings, size: Callable[[int], str]) -> None:
     )
 
 
-def _place_row(found: Findings, place: Place, size: Callable[[int], str]) -> list[str]:
+def _place_row(
+    found: Findings, place: Place, counted: str, size: Callable[[int], str]
+) -> list[str]:
     if place.tier < 0:
         name = output.show(place.name) or "no extension"
     else:
@@ -251,4 +253,5 @@ def _place_row(found: Findings, place: Place, size: Callable[[int], str]) -> lis
         if sys.stdout.isatty():
             name = cut_front(name, max(_NAME_LEAST, shutil.get_terminal_size().columns - _NUMBERS))
     numbers = map(size, (place.repeated, place.shared, place.unpacked))
-    return [*numbers, output.number(place.files), name]
+    number = place.files if counted == "files" else place.partners.bit_count()
+    return [*numbers, output.number(number), name]

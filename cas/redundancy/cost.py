@@ -15,11 +15,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cas.redundancy.count import Count, count
+from cas.redundancy.count import count
 from cas.redundancy.labels import Label, Labeller, Sort
 from cas.redundancy.learn import Sample, learn, weight_of
 from cas.redundancy.overlap import Overlap
 from cas.redundancy.priors import prior
+from cas.redundancy.tally import Count
 from cas.snapshot import Snapshot
 from cas.store.store import Store
 

@@ -19,8 +19,8 @@ from cas.entry import Content
 from cas.program import Begin, End, Skeleton
 from cas.recipe import Copy
 from cas.redundancy.chunks import Part
-from cas.redundancy.count import LABELS_LIMIT
 from cas.redundancy.kinds import kind_of
+from cas.redundancy.records import LABELS_LIMIT
 from cas.store.store import Store
 
 SMALL, LARGE = 64 * 1024, 2**20  # bytes of a file or member: below, from

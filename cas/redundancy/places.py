@@ -11,10 +11,11 @@ import heapq
 from dataclasses import dataclass, field
 from itertools import islice
 
-from cas.redundancy.count import Count
 from cas.redundancy.kinds import NONE, kind_of
+from cas.redundancy.tally import ARCHIVE, FILE, REST, Count
 
 KINDS_LIMIT = 10_000  # kept apart; what comes after has the kind of what has no extension
+INSIDE = b"!/"
 DOMINANT = 0.9  # a directory is not named if one name in it has this much of what it has
 
 
@@ -42,8 +43,8 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Places:
     """The places with the most, those first: `directories` (with all below them), `archives` that
-    were taken apart and `kinds` by what is repeated, `files` that are no archives by what is
-    shared. What has none of it is not among them."""
+    were taken apart and `kinds` by what is repeated; `files` that are no archives by what is shared
+    and came first there, so that each stands here once. What has none of it is not among them."""
 
     directories: list[Place]
     archives: list[Place]
@@ -57,19 +58,21 @@ def find_places(counted: Count, *, most: int) -> Places:
     kinds: dict[bytes, Place] = {}
     row, paths = 0, iter(counted.paths)
     for tier, totals in enumerate(counted.tiers):
-        tree = _Tree(tier, directories)
-        for path in islice(paths, totals.files):
-            place = Place(tier, path, 1, counted.unpacked[row], counted.repeated[row],
-                          counted.shared[row], counted.partners[row])  # fmt: skip
-            if counted.archives[row]:
+        tree = _Tree(tier, directories, archives)
+        for path in islice(paths, totals.rows):
+            sort = counted.sorts[row]
+            place = Place(tier, path, int(sort != REST), counted.unpacked[row],
+                          counted.repeated[row], counted.shared[row],
+                          counted.partners[row])  # fmt: skip
+            if sort == ARCHIVE:
                 archives.offer(place.repeated, place)
-            else:
-                files.offer(place.shared, place)
-            kind = kind_of(path)
+            elif sort == FILE:
+                files.offer(place.shared - place.repeated, place)
+            kind = kind_of(path.removesuffix(INSIDE) if sort == REST else path)
             if kind not in kinds and len(kinds) >= KINDS_LIMIT:
                 kind = NONE
             kinds.setdefault(kind, Place(-1, kind)).add(place)
-            tree.add(place)
+            tree.add(place, begins_archive=sort == REST)
             row += 1
         tree.end()
     by_kind = _Top(most)
@@ -88,7 +91,7 @@ class _Top:
 
     def offer(self, size: int, place: Place) -> None:
         """Take `place` if it has any and is one of those with the most; of equals the first."""
-        if not size or not self.most:
+        if size <= 0 or not self.most:
             return
         self._offered += 1
         item = (size, -self._offered, place)
@@ -102,26 +105,37 @@ class _Top:
         return [place for *_, place in sorted(self._kept, key=lambda item: item[:2], reverse=True)]
 
 
+@dataclass(slots=True)
+class _Directory:
+    """A directory, or an archive that it was looked into; `most` is what one name in it has."""
+
+    place: Place
+    is_archive: bool = False
+    most: int = 0
+
+
 class _Tree:
     """Adds up directories of files that come in path order; only those that lead to the last one
     are in memory."""
 
-    def __init__(self, tier: int, top: _Top) -> None:
+    def __init__(self, tier: int, directories: _Top, archives: _Top) -> None:
         self._tier = tier
-        self._top = top
-        self._open: list[tuple[Place, list[int]]] = []  # and the most that one name in it has
+        self._directories = directories
+        self._archives = archives
+        self._open: list[_Directory] = []
 
-    def add(self, file: Place) -> None:
-        """The next file."""
+    def add(self, file: Place, *, begins_archive: bool) -> None:
+        """The next file; or what of an archive is no member's, which stands before those."""
         parts = file.name.split(b"/")[:-1]
         while self._open and not self._holds(parts):
             self._close()
         for depth in range(len(self._open), len(parts)):
-            self._open.append((Place(self._tier, b"/".join(parts[: depth + 1])), [0]))
+            self._open.append(_Directory(Place(self._tier, b"/".join(parts[: depth + 1]))))
         if self._open:
-            directory, most = self._open[-1]
-            directory.add(file)
-            most[0] = max(most[0], file.repeated)
+            directory = self._open[-1]
+            directory.is_archive |= begins_archive
+            directory.place.add(file)
+            directory.most = max(directory.most, file.repeated)
 
     def end(self) -> None:
         """There are no more."""
@@ -130,13 +144,17 @@ class _Tree:
 
     def _holds(self, parts: list[bytes]) -> bool:
         depth = len(self._open)
-        return b"/".join(parts[:depth]) == self._open[-1][0].name and depth <= len(parts)
+        return b"/".join(parts[:depth]) == self._open[-1].place.name and depth <= len(parts)
 
     def _close(self) -> None:
-        place, below = self._open.pop()
-        if below[0] < DOMINANT * place.repeated:
-            self._top.offer(place.repeated, place)
+        directory = self._open.pop()
+        place = directory.place
         if self._open:
-            parent, most = self._open[-1]
-            parent.add(place)
-            most[0] = max(most[0], place.repeated)
+            parent = self._open[-1]
+            parent.place.add(place)
+            parent.most = max(parent.most, place.repeated)
+        if directory.is_archive:
+            place.name = place.name.removesuffix(INSIDE[:1])
+            self._archives.offer(place.repeated, place)
+        elif directory.most < DOMINANT * place.repeated:
+            self._directories.offer(place.repeated, place)

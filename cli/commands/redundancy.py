@@ -25,6 +25,7 @@ PLACES = 10
     show_default=True,
     help="How many places to list of each sort.",
 )
+@click.option("--inside", "look_inside", is_flag=True, help="List what lies in archives as well.")
 @options.bytes_option
 @options.json_option
 def command(
@@ -32,6 +33,7 @@ def command(
     plan_path: str | None,
     store_path: Path | None,
     most: int,
+    look_inside: bool,
     exact: bool,
     as_json: bool,
 ) -> int:
@@ -44,9 +46,11 @@ def command(
     Examples:
       cas redundancy
       cas redundancy 05-oci-image 06-home --bytes
+      cas redundancy --inside --top 20
       cas redundancy --json | jq -c 'select(.event == "pair")'
     """
     from cas.redundancy.count import count
+    from cas.redundancy.inside import Inside
     from cas.redundancy.overlap import Overlap
     from cas.redundancy.places import find_places
     from cli import wiring
@@ -57,7 +61,8 @@ def command(
     with wiring.reading(wiring.store_root(store_path, plan_path)) as store:
         chosen = choose(store, plan, names)
         snapshots = [tier.snapshot for tier in chosen.scanned]
-        counted = count(store, snapshots)
+        inside = Inside(store) if look_inside else None
+        counted = count(store, snapshots, inside=inside)
     overlap = Overlap(len(snapshots), {k: v.bytes for k, v in counted.by_set().items()})
     places = find_places(counted, most=most)
     found = Findings(chosen.scanned, counted, overlap, overlap.matrix(), places)
@@ -66,6 +71,10 @@ def command(
             output.json_event(event, fields)
     elif chosen.scanned:
         print_findings(found, most=most, size=output.sizes(exact))
+        if places.archives and not look_inside:
+            output.say("`--inside` lists what lies in archives")
+    if inside is not None and inside.closed:
+        output.say(f"{output.plural(inside.closed, 'archive')} not looked into: headers not here")
     for name in chosen.never:
         output.say(f"{output.printable(name)}: never scanned to its end, and left out")
     return EXIT_LEFT_OUT if chosen.never else EXIT_DONE

@@ -19,11 +19,11 @@ from cas.program import Begin, Codec, End, Op, Skeleton, Span
 from cas.recipe import Copy
 from cas.redundancy.chunks import tier_chunks
 from cas.redundancy.cost import Cost, Costs, estimate, together
-from cas.redundancy.count import Count
 from cas.redundancy.labels import Label, Labeller, Sort, Width
 from cas.redundancy.learn import learn
 from cas.redundancy.overlap import Overlap
 from cas.redundancy.priors import BY_LEVEL, prior
+from cas.redundancy.tally import Count
 from cas.store.store import Store
 from tests.pull.world import World
 from tests.redundancy.made import MadeStore, chunk_id
