@@ -34,7 +34,7 @@ from tests.redundancy.made import Chunk, MadeStore, copy_scans
 LEVEL = 9
 CHUNKS = 1_000_000
 TIERS = 9
-COUNTS = 0.01  # a tier that is less of the whole is not judged by itself
+LEAST = 1_000_000  # wire bytes; of less a few files decide, and it is not judged by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def _foretelling(setting: Setting) -> list[Verdict]:
     _only_scans(whole.store, scanned.store)
     found = _fetch_and_compare(scanned, corpus)
     wire = sum(tier.wire for tier in found.values())
-    judged = [tier for tier in found.values() if tier.wire >= COUNTS * wire]
+    judged = [tier for tier in found.values() if tier.wire >= LEAST]
     facts: dict[str, object] = {
         name: [tier.wire, tier.before_any, tier.before] for name, tier in found.items()
     }
@@ -130,7 +130,7 @@ def _foretelling(setting: Setting) -> list[Verdict]:
                   detail=f"{size / 1e6:.1f} MB, and then it was {wire / 1e6:.1f}",
                   facts=facts if when == "before any" else {})
           for when, size in together.items()),
-        *(Verdict(f"the worst tier of 1 % and more, foretold {when} came", error, 0.15, "")
+        *(Verdict(f"the worst tier of 1 MB and more, foretold {when} came", error, 0.15, "")
           for when, error in worst.items()),
     ]  # fmt: skip
 
