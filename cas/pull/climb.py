@@ -22,8 +22,9 @@ try says nothing. So:
 - Lanes that bring 4 MB/s each are not limited by loss: no more of them are tried.
 
 Time in which the link did not set the pace says nothing: a measurement that meets some is begun
-anew. So it is with lanes missing, but for one in eight: on a bad link some lane is always being
-replaced. A level whose lanes do not come up in 60 s is refused: the host may not let in so many.
+anew. So it is with lanes missing, but for one in eight, one in four after 20 s: on a bad link some
+lane is always being replaced. A level whose lanes do not come up in 60 s is refused: the host may
+not let in so many.
 
 The constants come from a model of measured links, `tests/pull/test_lanes_model.py`; shares of the
 goodput of the best fixed number of lanes there, 30 seeds, means of ten minutes (and the worst), and
@@ -53,7 +54,8 @@ RISEN, TWICE = 1.5, 2  # of what a level had, in so many measurements in a row
 SAME = 0.95  # of the goodput that fewer lanes must bring to be enough
 UP_SECONDS = 60.0
 ENOUGH_RATE = 4e6  # bytes a second of one lane
-SPARE = 8  # one lane in so many may be missing
+SPARE = 8  # one lane in so many may be missing,
+SPARE_SECONDS = 20.0  # and twice as many after so long
 
 
 class Climb:
@@ -108,13 +110,16 @@ class Climb:
             return
         if not is_hungry:
             self._measure.disturb(now)
-        elif open_lanes < self._wanted - self._wanted // SPARE:
+        elif open_lanes < self._wanted - self._wanted // self._spare(now):
             self._measure.miss(now)
             if self._measure.is_late(now):
                 self._refuse(now)
         elif (rate := self._measure.take(now, verified, self._plenty)) is not None:
             self._measure = _Measure(now, settled=True)
             self._judge(now, rate)
+
+    def _spare(self, now: float) -> int:
+        return SPARE if self._measure.waited(now) < SPARE_SECONDS else SPARE // 2
 
     @property
     def _plenty(self) -> float:
@@ -221,9 +226,14 @@ class _Measure:
     def __init__(self, now: float, *, settled: bool = False) -> None:
         self._waits = now  # since when lanes have been missing
         self._settled = now if settled else math.inf
+        self._came_up = now
         self._first: tuple[float, int] | None = None
         self._last = (now, 0)
         self._steps = 0
+
+    def waited(self, now: float) -> float:
+        """For how long lanes have been missing, or did before they were measured."""
+        return self._came_up - self._waits if self._settled < math.inf else now - self._waits
 
     def is_late(self, now: float) -> bool:
         """Whether lanes have been missing for too long."""
@@ -244,6 +254,7 @@ class _Measure:
         early."""
         if math.isinf(self._settled):
             self._settled = now + SETTLE_SECONDS
+            self._came_up = now
         if now < self._settled:
             return None
         if self._first is None:

@@ -2,9 +2,9 @@
 
 What is under way on a lane waits for that lane, however slow it turns out to be, while others could
 have brought it. So a lane gets credit for what it brings in its round trip and 2 s more, which
-leaves the far end time to find the next segment; at least 128 KiB (under loss, that much already
-gives the rate of an endless stream: measured at 1 % and 5 %, 200 ms), at most 4 MiB (20 MB/s at
-200 ms, on each lane). Credit is told as a total since the lane was opened, so that it can be
+leaves the far end time to find the next segment; at least 32 KiB (128 KiB on each of 24 lanes are
+40 s of a link of 80 kB/s: much of what has come then waits for a slow lane), at most 4 MiB (20 MB/s
+at 200 ms, on each lane). Credit is told as a total since the lane was opened, so that it can be
 repeated and never be taken back. The same message says what has arrived, for the far end keeps it
 until then: so there is one when a quarter of the window has come or is free, or 256 KiB, and within
 a second after anything came.
@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections import deque
 from weakref import WeakSet
 
-WINDOW_LEAST, WINDOW_MOST = 128 * 1024, 4 * 2**20
+WINDOW_LEAST, WINDOW_MOST = 32 * 1024, 4 * 2**20
 AHEAD_SECONDS, LIMITED_AHEAD_SECONDS = 2.0, 0.5
 RATE_SECONDS, RATE_LEAST_SECONDS = 2.0, 1.0
 BUCKET_SECONDS = 0.05  # arrivals within this count as one
