@@ -36,6 +36,7 @@ class EventDisplay:
                 {
                     "tier": tier.name,
                     "phase": tier.phase.value,
+                    **output.name_fields("path", b"/" + tier.path),
                     "names": tier.names,
                     "logical": tier.logical,
                     "unique": tier.unique,

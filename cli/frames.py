@@ -37,6 +37,7 @@ LANES = (
 )
 LANES_LEAST = 4  # rows; for fewer there is a line that counts them
 BAR_CELLS = 30
+PATH_LEAST = 12  # cells; for fewer a path is not begun
 SILENT_SECONDS = 5.0  # from when on it is said that nothing comes
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -163,7 +164,11 @@ def _now(reading: Reading, width: int) -> str:
         path = cut_front(output.show_path(tier.path), max(0, width - len(begin)))
         return cut(begin + path, width)
     cells = min(BAR_CELLS, width // 3)
-    return cut(f"{bar(tier.percent, cells)} {tier.percent:.1f} % of {tier.name}", width)
+    line = cut(f"{bar(tier.percent, cells)} {tier.percent:.1f} % of {tier.name}", width)
+    room = width - cell_width(line) - len(", at ")
+    if not tier.path or room < PATH_LEAST:
+        return line
+    return f"{line}, at {cut_front(output.show_path(tier.path), room)}"
 
 
 def _whole(reading: Reading, width: int) -> str:

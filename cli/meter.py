@@ -126,7 +126,7 @@ class Meter:
         more = any(not tier.scanned and tier.phase not in OVER for tier in tiers)
         return Reading(
             tiers,
-            tuple(_lane(lane, now) for lane in self._state.lanes),
+            tuple(sorted((_lane(lane, now) for lane in self._state.lanes), key=_lane_order)),
             now - self._began,
             wire_in,
             self._wire_out,
@@ -225,10 +225,14 @@ def _lane(lane: LaneState, now: float) -> LaneReading:
         lane.number,
         lane.state,
         lane.bytes_in,
-        lane.payload,
+        min(lane.payload, lane.bytes_in),  # which are not counted at the same moment
         lane.rate,
         max(0.0, now - lane.heard),
     )
+
+
+def _lane_order(lane: LaneReading) -> tuple[str, bool, int]:
+    return lane.source, lane.number < 0, lane.number
 
 
 def _percent(fetched: int, to_fetch: int, done: bool) -> float:

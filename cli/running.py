@@ -87,7 +87,7 @@ def _tier_fields(tier: TierReading) -> dict[str, object]:
     return {
         **asdict(tier),
         "phase": tier.phase.value,
-        **output.name_fields("path", tier.path),
+        **output.name_fields("path", b"/" + tier.path),
     }
 
 
@@ -105,7 +105,7 @@ def _tier_of(fields: Mapping[str, Any]) -> TierReading:
     known = {name: fields[name] for name in TierReading.__dataclass_fields__}
     named = fields.get("path_b64")
     path = base64.b64decode(named) if named is not None else str(fields["path"]).encode()
-    return TierReading(**{**known, "path": path, "phase": Phase(fields["phase"])})
+    return TierReading(**{**known, "path": path[1:], "phase": Phase(fields["phase"])})
 
 
 def show_running(found: Running) -> None:

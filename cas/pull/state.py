@@ -33,7 +33,7 @@ class TierState:
     phase: Phase = Phase.WAITING
     scanned: bool = False  # the scan is over: logical, unique, here, to_fetch are final
     names: int = 0  # entries so far
-    path: bytes = b""  # being scanned now
+    path: bytes = b""  # being scanned now, then being fetched
     logical: int = 0  # as the source counts, duplicates included
     unique: int = 0  # distinct chunks of the tier
     here: int = 0  # of `unique`, held before the tier was begun

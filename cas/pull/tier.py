@@ -43,6 +43,7 @@ from cas.pull.planner import Counts, Expected, PlannedPage, Planner, bitmap
 from cas.pull.receive import Receiver, StoredSegment
 from cas.pull.state import Phase, TierState
 from cas.pull.tally import Tally
+from cas.pull.whereabouts import Whereabouts
 from cas.snapshot import PAGES_LIMIT, PageRef, Snapshot
 from cas.store.store import Store, enter_snapshot, page_ref
 from cas.store.writer import Writer, now_ms
@@ -94,6 +95,7 @@ class TierPull:
         self._state = state
         self._first = first
         self._tally = Tally(state, lanes)
+        self._whereabouts = Whereabouts(store.page)
         row, latest = _latest(store, tier.name)
         is_ours = latest is not None and latest.source == tier.source
         self._base = latest if row is not None and row.complete and is_ours else None
@@ -362,7 +364,7 @@ class TierPull:
             self._tally.counts(counts, final=final)
         if final:
             self._state.scanned = True
-            self._state.phase = Phase.FETCHING
+            self._state.phase, self._state.path = Phase.FETCHING, b""
 
     def expected(self, scan: int, page: int) -> Expected:
         """See `Awaiting.expected`."""
@@ -374,6 +376,8 @@ class TierPull:
     def origin(self, wire_size: int, runs: tuple[PageRun, ...]) -> Origin:
         """See `Awaiting.origin`."""
         tier, lane = self._tier, self._lanes.lane
+        if self._state.phase is Phase.FETCHING:
+            self._state.path = self._whereabouts.look(runs) or self._state.path
         return Origin(self._run, tier.source, tier.name, now_ms(), lane, wire_size, runs)
 
 

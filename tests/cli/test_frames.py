@@ -39,8 +39,17 @@ def test_a_wide_terminal_shows_everything() -> None:
     assert lines[1].endswith("17.0 MB  17.0 MB  4.00 MB        done")
     assert lines[2].endswith("120 MB  33.0 MB        26.0 %")
     assert lines[3].endswith("waiting")
-    assert lines[4] == "███████▊░░░░░░░░░░░░░░░░░░░░░░ 26.0 % of 01-tier"
+    assert lines[4] == "███████▊░░░░░░░░░░░░░░░░░░░░░░ 26.0 % of 01-tier, at /opt/models/a"
     assert "37.0 MB over the wire" in lines[5]
+
+
+def test_a_path_keeps_its_end_and_is_left_out_where_it_has_no_room() -> None:
+    state = usual()
+    state.tiers[1].path = b"srv/" + b"x" * 100 + b"/weights.bin"
+    line = frame(_read(state), 80, 24).lines[4]
+    assert "26.0 % of 01-tier, at …xxx" in line
+    assert line.endswith("xxx/weights.bin")
+    assert frame(_read(state), 42, 24).lines[4].endswith("26.0 % of 01-tier")
 
 
 def test_a_narrow_terminal_keeps_name_and_state() -> None:
