@@ -12,14 +12,14 @@ Pages and recipes cost nothing any more: they are here, or there would be no sna
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cas.redundancy.count import count
 from cas.redundancy.labels import Label, Labeller, Sort
 from cas.redundancy.learn import Sample, learn, weight_of
 from cas.redundancy.overlap import Overlap
-from cas.redundancy.priors import prior
+from cas.redundancy.priors import PACKED, prior
 from cas.redundancy.tally import Count
 from cas.snapshot import Snapshot
 from cas.store.store import Store
@@ -29,6 +29,7 @@ from cas.store.store import Store
 # of another sort all the same. One near to 1 cannot be far off.
 UNSEEN, UNSEEN_PLAIN, SEEN = 0.25, 0.5, 0.15
 DENSE = 0.7
+NAMED = 0.4  # of that share, at least, where a name is all that is known
 LEAST_SPREAD = 150_000  # bytes; in a small tier a few files make a difference
 FRAMING = 1.001  # on the wire, for heads of segments and pieces
 
@@ -89,38 +90,42 @@ def estimate(store: Store, snapshots: Sequence[Snapshot], level: int) -> Costs:
     """What `snapshots`, one for each tier, still cost at this level of zstd. Raises as `count`."""
     labeller, sample = Labeller(store), Sample(store)
     counted = count(store, snapshots, labels=labeller, seen=sample.add)
-    priors = [prior(label, level) for label in labeller.labels]
-    weights = [weight_of(label) for label in labeller.labels]
-    ratios = learn(priors, weights, sample.segments())
-    held = [0] * len(ratios)
-    for (_, label), group in counted.groups.items():
-        held[label] += group.bytes - group.missing
-    errors = [
-        _error(label, weight / (weight + size))
-        for label, weight, size in zip(labeller.labels, weights, held, strict=True)
-    ]
-
-    def overlap(rate: Callable[[int], float]) -> Overlap:
-        sums: dict[int, float] = {}
-        for (tiers, label), group in counted.groups.items():
-            if group.missing:
-                sums[tiers] = sums.get(tiers, 0.0) + group.missing * rate(label)
-        return Overlap(len(snapshots), {tiers: round(size) for tiers, size in sums.items()})
-
+    labels = labeller.labels
+    weights = [weight_of(label) for label in labels]
+    ratios = learn([prior(label, level) for label in labels], weights, sample.segments())
+    spreads = _spreads(labels, ratios, weights, counted)
     return Costs(
         counted,
-        overlap(lambda _: 1.0),
-        overlap(lambda label: ratios[label] * FRAMING),
-        overlap(lambda label: _spread(ratios[label], errors[label]) * FRAMING),
+        _sums(counted, [1.0] * len(labels)),
+        _sums(counted, [ratio * FRAMING for ratio in ratios]),
+        _sums(counted, [spread * FRAMING for spread in spreads]),
     )
 
 
-def _error(label: Label, unseen: float) -> float:
-    """How far off a ratio may be as a share of it, `unseen` being what the prior counts for."""
+def _sums(counted: Count, rates: Sequence[float]) -> Overlap:
+    """The missing bytes by sets of tiers, each times the rate of its label."""
+    sums: dict[int, float] = {}
+    for (tiers, label), group in counted.groups.items():
+        if group.missing:
+            sums[tiers] = sums.get(tiers, 0.0) + group.missing * rates[label]
+    return Overlap(len(counted.tiers), {tiers: round(size) for tiers, size in sums.items()})
+
+
+def _spreads(
+    labels: Sequence[Label], ratios: Sequence[float], weights: Sequence[int], counted: Count
+) -> list[float]:
+    """How far off the ratio of each label may be."""
+    held = [0] * len(labels)
+    for (_, label), group in counted.groups.items():
+        held[label] += group.bytes - group.missing
+    rows = zip(labels, ratios, weights, held, strict=True)
+    return [_spread(label, ratio, weight / (weight + size)) for label, ratio, weight, size in rows]
+
+
+def _spread(label: Label, ratio: float, unseen: float) -> float:
+    """The same of one label, `unseen` being the share of the ratio that the prior decided."""
+    is_named = label.sort is Sort.PLAIN and label.kind not in PACKED
     most = UNSEEN_PLAIN if label.sort is Sort.PLAIN else UNSEEN
-    return SEEN + (most - SEEN) * unseen
-
-
-def _spread(ratio: float, error: float) -> float:
-    """How far off a ratio may be."""
-    return ratio * error * min(1.0, (1.0 - ratio) / (1.0 - DENSE))
+    error = SEEN + (most - SEEN) * unseen
+    narrowed = min(1.0, (1.0 - ratio) / (1.0 - DENSE))
+    return ratio * error * max(narrowed, NAMED if is_named else 0.0)

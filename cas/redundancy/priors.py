@@ -22,6 +22,10 @@ UNKNOWN = {Width.SMALL: 0.25, Width.MIDDLE: 0.3, Width.LARGE: 0.35}  # of plain 
 TEXT = 0.21
 BINARY = 0.33
 DENSE = 0.97
+PACKED = frozenset(
+    b"7z apk bz2 deb flac gguf gif gz jar jpeg jpg mkv mov mp3 mp4 npz onnx png pt pth rar rpm "
+    b"safetensors tar.bz2 tar.gz tar.xz tar.zst tgz webm webp whl xz zip zst".split()
+)  # formats that are compressed, or numbers that do not compress
 KINDS = {
     **dict.fromkeys(
         b"c cc cpp css csv cu go h hpp html java js json log lua md patch php pl py rb rs sh sql "
@@ -32,11 +36,7 @@ KINDS = {
     **dict.fromkeys(b"log".split(), 0.2),
     **dict.fromkeys(b"txt".split(), 0.07),  # most of it is written by programs
     **dict.fromkeys(b"a dll dylib elf exe ko o pdb so wasm".split(), BINARY),
-    **dict.fromkeys(
-        b"7z apk bz2 deb flac gguf gif gz jar jpeg jpg mkv mov mp3 mp4 npz onnx png pt pth rar rpm "
-        b"safetensors tar.bz2 tar.gz tar.xz tar.zst tgz webm webp whl xz zip zst".split(),
-        DENSE,
-    ),
+    **dict.fromkeys(PACKED, DENSE),
 }
 # Weights and the like when it is large, tables and small models when it is not.
 BIN = {Width.SMALL: 0.4, Width.MIDDLE: 0.6, Width.LARGE: 0.95}

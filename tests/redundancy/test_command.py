@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
+import pty
+import struct
+import subprocess
+import termios
 from pathlib import Path
 from typing import Any
 
+from tests.cli.conftest import ROOT, command_line
 from tests.redundancy.conftest import cas
 
 
@@ -73,3 +81,31 @@ def test_a_name_that_nobody_knows_is_exit_1(place: Path) -> None:
     done = cas(place, "redundancy", "frist")
     assert 1 == done.returncode
     assert "did you mean 'first'?" in done.stderr.decode()
+
+
+def _on_terminal(place: Path, columns: int, *arguments: str) -> list[str]:
+    """Run `cas` on a terminal of so many columns; the lines that it wrote there."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    written = bytearray()
+    with subprocess.Popen(
+        command_line(*arguments), cwd=place, env={"PYTHONPATH": str(ROOT), "NO_COLOR": "1"},
+        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+    ):  # fmt: skip
+        os.close(theirs)
+        with contextlib.suppress(OSError):
+            while piece := os.read(ours, 65536):
+                written += piece
+    os.close(ours)
+    return written.decode().splitlines()
+
+
+def test_a_narrow_terminal_gets_pairs_and_the_ends_of_paths(place: Path) -> None:
+    wide = _on_terminal(place, 120, "redundancy")
+    assert any(line.split() == ["both", "1", "2", "3"] for line in wide)
+    narrow = _on_terminal(place, 30, "redundancy")
+    assert ["tier", "and", "both", "of", "the", "smaller"] in [line.split() for line in narrow]
+    assert "adds" in narrow[0]
+    assert "unique" not in narrow[0]
+    for line in narrow:
+        assert len(line) <= 70, line

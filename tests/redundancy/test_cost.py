@@ -167,6 +167,17 @@ def test_the_high_end_is_no_more_than_the_plain_bytes() -> None:
     assert 1001 == Cost(missing=1000, wire=900, spread=400).high
 
 
+def test_what_only_a_name_says_is_told_less_surely(tmp_path: Path) -> None:
+    made = MadeStore(tmp_path)
+    made.tier("named", {"w.bin": [(1, 250_000), (2, 4_000_000)]})
+    made.tier("known", {"w.jpg": [(3, 250_000), (4, 4_000_000)]})
+    store = made.open()
+    costs = estimate(store, [store.latest(tier)[1] for tier in ("named", "known")], 9)
+    named, known = costs.of([0, 1])
+    assert named.spread > 3 * known.spread > 0
+    assert named.high <= 4_254_250 >= known.high
+
+
 def test_what_is_held_is_not_missing_and_the_rest_is_foretold(tmp_path: Path) -> None:
     """Real content over a real agent: one tier is fetched, the other only scanned."""
     world = World(tmp_path)
