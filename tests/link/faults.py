@@ -24,9 +24,9 @@ class Seen:
 def strike(
     site: Site, running: Running, fault: Callable[[Site], float], *, after: int, limit: float
 ) -> Seen:
-    """Let `fault` happen when `after` bytes are durable; it returns for how many seconds the link
+    """Let `fault` happen when `after` bytes have come; it returns for how many seconds the link
     is of no use then. Waits `limit` seconds at most for data after that."""
-    if running.until(lambda point: point.fetched >= after, 600) is None:
+    if running.until(lambda point: point.wire_in >= after, 600) is None:
         return Seen(None, reached=False)
     returns = running.age + fault(site)
     while running.age < returns and running.process.poll() is None:

@@ -19,8 +19,8 @@ IN_FLIGHT = 6_000_000  # bytes that may be under way on eight lanes, and come tw
 
 @pytest.mark.parametrize(
     "fault",
-    [faults.blackout(20), faults.reset],
-    ids=["blackout", "reset"],
+    [faults.blackout(20), faults.forget, faults.reset, faults.one_dead],
+    ids=["blackout", "forgotten", "reset", "one dead"],
 )
 def test_a_sync_outlives_what_happens_to_its_link(
     tmp_path: Path, fault: Callable[[Site], float]
@@ -28,7 +28,7 @@ def test_a_sync_outlives_what_happens_to_its_link(
     source = tmp_path / "source"
     source.mkdir()
     (source / "data").write_bytes(os.urandom(SIZE))
-    with bad_site(tmp_path / "job", loss=1, rtt=40, rate="800K") as site:
+    with bad_site(tmp_path / "job", loss=1, rtt=40, rate="500K") as site:
         site.plan({"one": source})
         running = site.sync(*lanes(8))
         seen = faults.strike(site, running, fault, after=2_000_000, limit=300)

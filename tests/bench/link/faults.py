@@ -16,7 +16,7 @@ from tests.link import faults
 from tests.link.site import Site, lanes
 
 SIZE = 24_000_000
-AFTER = 8_000_000  # bytes that are durable when the fault comes
+AFTER = 8_000_000  # bytes that have come when the fault does
 LANES = 8
 BACK_SECONDS = 20.0
 SLOW_SECONDS = 45.0
