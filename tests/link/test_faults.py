@@ -13,8 +13,8 @@ from tests.link.site import Site, bad_site, lanes, missing
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(bool(missing()), reason=missing())]
 
-SIZE = 8_000_000
-IN_FLIGHT = 6_000_000  # bytes that may be under way on eight lanes, and come twice
+SIZE = 4_000_000
+IN_FLIGHT = 4_000_000  # bytes that may be under way on four lanes, and come twice
 
 
 @pytest.mark.parametrize(
@@ -28,10 +28,10 @@ def test_a_sync_outlives_what_happens_to_its_link(
     source = tmp_path / "source"
     source.mkdir()
     (source / "data").write_bytes(os.urandom(SIZE))
-    with bad_site(tmp_path / "job", loss=1, rtt=40, rate="500K") as site:
+    with bad_site(tmp_path / "job", loss=1, rtt=40, rate="400K") as site:
         site.plan({"one": source})
-        running = site.sync(*lanes(8))
-        seen = faults.strike(site, running, fault, after=2_000_000, limit=300)
+        running = site.sync(*lanes(4))
+        seen = faults.strike(site, running, fault, after=1_000_000, limit=300)
         assert (0, "") == (running.wait(300), running.said)
         assert seen.reached
         assert seen.back is not None

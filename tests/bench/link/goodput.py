@@ -25,7 +25,6 @@ from tests.bench.verdict import Verdict
 STREAMS = Path(__file__).with_name("streams.py")
 COUNTS = (2, 4, 8, 12, 16, 24)
 KINDS = (LOSSY, NARROW, POLICED, WORST)
-SIZE = 200_000_000  # more than any of these links carries in the time
 STEADY = 60.0  # seconds that raw streams are measured for
 WHOLE = 170.0  # seconds that cas runs, the climb included
 CLIMBED = 100.0  # by when the climb is over
@@ -34,9 +33,9 @@ AT_ONCE = 10
 
 def run(setting: LinkSetting) -> list[Verdict]:
     """Measure."""
-    data = setting.random_data(SIZE)
     jobs: dict[str, Callable[[], Facts]] = {}
     for kind in KINDS:
+        data = setting.random_data(kind.plenty)
         jobs[kind.name] = partial(cas_for_a_time, setting, kind, data)
         for count in COUNTS:
             jobs[_raw_name(kind, count)] = partial(raw, setting, kind, count, data)

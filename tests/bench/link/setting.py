@@ -23,19 +23,22 @@ Facts = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of link, in badlink.py's terms."""
+    """A kind of link, in badlink.py's terms, and more bytes than it carries in three minutes."""
 
     name: str
     options: Mapping[str, float | str]
+    plenty: int = 0
 
 
 # Loss is of each direction, the round trip in ms, rates in bytes a second, the queue in ms.
-LOSSY = Kind("5 %, 200 ms, 2.5 MB/s", {"loss": 5, "rtt": 200, "rate": "2.5M"})
-NARROW = Kind("1 %, 200 ms, 400 kB/s", {"loss": 1, "rtt": 200, "rate": "400K"})
+LOSSY = Kind("5 %, 200 ms, 2.5 MB/s", {"loss": 5, "rtt": 200, "rate": "2.5M"}, 150_000_000)
+NARROW = Kind("1 %, 200 ms, 400 kB/s", {"loss": 1, "rtt": 200, "rate": "400K"}, 80_000_000)
 POLICED = Kind(
-    "1 %, 200 ms, 80 kB/s, 20 ms queue", {"loss": 1, "rtt": 200, "rate": "80K", "queue": 20}
+    "1 %, 200 ms, 80 kB/s, 20 ms queue",
+    {"loss": 1, "rtt": 200, "rate": "80K", "queue": 20},
+    20_000_000,
 )
-WORST = Kind("10 %, 300 ms, 2.5 MB/s", {"loss": 10, "rtt": 300, "rate": "2.5M"})
+WORST = Kind("10 %, 300 ms, 2.5 MB/s", {"loss": 10, "rtt": 300, "rate": "2.5M"}, 60_000_000)
 
 
 class Keep:

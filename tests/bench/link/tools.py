@@ -23,7 +23,6 @@ from tests.bench.verdict import Verdict
 from tests.link.site import Site
 
 SCP_SIZE = 4_000_000
-RANDOM_SIZE = 200_000_000
 LIMIT = 170.0
 SFTP = 8
 
@@ -34,7 +33,7 @@ def run(setting: LinkSetting) -> list[Verdict]:
     keep = setting.keep.get
     jobs: dict[str, Callable[[], Facts]] = {
         "cas": partial(_cas, setting, tiers),
-        "random": partial(cas_for_a_time, setting, LOSSY, setting.random_data(RANDOM_SIZE)),
+        "random": partial(cas_for_a_time, setting, LOSSY, setting.random_data(LOSSY.plenty)),
         "scp": partial(keep, "one scp", partial(_scp, setting)),
         "rsync": partial(keep, "rsync -az of the corpus", partial(_rsync, setting, tiers)),
         "sftp": partial(keep, f"{SFTP} sftp of the corpus", partial(_sftp, setting, tiers)),
