@@ -48,17 +48,6 @@ def missing() -> str:
     return "a bad link needs /dev/net/tun, and it cannot be opened here"
 
 
-@lru_cache
-def _knows_lanes() -> bool:
-    done = subprocess.run([*CAS, "sync", "--help"], capture_output=True, text=True, check=True)
-    return "--lanes" in done.stdout
-
-
-def lanes(count: int) -> list[str]:
-    """The options of `cas sync` for so many lanes."""
-    return ["--lanes", str(count)] if _knows_lanes() else []
-
-
 @dataclass(frozen=True, slots=True)
 class Site:
     """A link with a server behind it; `job` is where plan, store and caches are."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.link.site import bad_site, lanes, missing
+from tests.link.site import bad_site, missing
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(bool(missing()), reason=missing())]
 
@@ -22,7 +22,7 @@ def test_one_lane_whose_keys_change_with_every_megabyte(tmp_path: Path) -> None:
     source = _random(tmp_path / "source", 60_000_000)
     with bad_site(tmp_path / "job", sshd=["RekeyLimit 1M 10s"], rtt=2) as site:
         site.plan({"one": source})
-        running = site.sync(*lanes(1))
+        running = site.sync("--lanes", "1")
         assert (0, "") == (running.wait(300), running.said)
         assert [] == running.notes
         assert "" == site.check({"one": source})
@@ -33,6 +33,6 @@ def test_more_lanes_than_a_server_takes_logins_at_once(tmp_path: Path) -> None:
     server = ["MaxStartups 10:30:100"]  # OpenSSH's own limits, whatever the system's are
     with bad_site(tmp_path / "job", sshd=server, loss=1, rtt=20, rate="2M") as site:
         site.plan({"one": source})
-        running = site.sync(*lanes(24))
+        running = site.sync("--lanes", "24")
         assert (0, "") == (running.wait(300), running.said)
         assert "" == site.check({"one": source})

@@ -13,7 +13,7 @@ from functools import partial
 from tests.bench.link.setting import NARROW, LinkSetting, side_by_side
 from tests.bench.verdict import Verdict
 from tests.link import faults
-from tests.link.site import Site, lanes
+from tests.link.site import Site
 
 SIZE = 24_000_000
 AFTER = 8_000_000  # bytes that have come when the fault does
@@ -62,7 +62,7 @@ def _outcome(setting: LinkSetting, name: str) -> Outcome:
     seen = faults.Seen(0.0, reached=True)
     with setting.site(NARROW) as site:
         site.plan({"one": data})
-        running = site.sync(*lanes(LANES))
+        running = site.sync("--lanes", str(LANES))
         if fault is not None:
             seen = faults.strike(site, running, fault, after=AFTER, limit=300)
         if fault is FAULTS["a tenth of the rate"]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.bench.link.setting import Kind, LinkSetting, side_by_side, write_random
 from tests.bench.verdict import Verdict
-from tests.link.site import CAS, Site, bad_site, lanes
+from tests.link.site import CAS, Site, bad_site
 
 SIZE = 3 * 2**30
 LIMIT = 1200.0
@@ -36,7 +36,7 @@ def _rekeyed(setting: LinkSetting, data: Path, limit: str) -> Verdict:
     job = setting.work / limit.replace(" ", "-")
     with bad_site(job, sshd=[f"RekeyLimit {limit}"]) as site:
         site.plan({"one": data})
-        running = site.sync(*lanes(1))
+        running = site.sync("--lanes", "1")
         code = running.wait(LIMIT)
         seconds = running.age
         wrong = f"exit code {code}: {running.said}" if code else _verified(site, data)
@@ -73,6 +73,6 @@ def _many(setting: LinkSetting, kind: Kind) -> Verdict:
 def _one_of_many(setting: LinkSetting, kind: Kind, data: Path) -> str:
     with setting.site(kind, sshd=[DEFAULT]) as site:
         site.plan({"one": data})
-        running = site.sync(*lanes(MANY))
+        running = site.sync("--lanes", str(MANY))
         code = running.wait(600)
         return f"exit code {code}: {running.said}" if code else site.check({"one": data})
