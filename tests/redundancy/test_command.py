@@ -13,8 +13,10 @@ import termios
 from pathlib import Path
 from typing import Any
 
+from indexes.index import LmdbIndex
 from tests.cli.conftest import ROOT, command_line
 from tests.redundancy.conftest import cas
+from tests.redundancy.made import MadeStore
 
 
 def _events(place: Path, *arguments: str) -> list[dict[str, Any]]:
@@ -107,5 +109,13 @@ def test_a_narrow_terminal_gets_pairs_and_the_ends_of_paths(place: Path) -> None
     assert ["tier", "and", "both", "of", "the", "smaller"] in [line.split() for line in narrow]
     assert "adds" in narrow[0]
     assert "unique" not in narrow[0]
-    for line in narrow:
-        assert len(line) <= 70, line
+    long = "f" * 60
+    made = MadeStore(place / "other", LmdbIndex(place / "other" / "index", create=True))
+    made.tier("first", {f"a/{long}.c": [(1, 3000)]})
+    made.tier("second", {"b": [(1, 3000)]})
+    made.writer.close()
+    made.index.close()
+    lines = _on_terminal(place, 60, "redundancy", "--store", str(place / "other"))
+    (file,) = [line for line in lines if line.endswith("fff.c")]
+    assert "…" in file
+    assert len(file) <= 80
