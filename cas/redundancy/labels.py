@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import takewhile
 
 from cas.archive import ArchiveRecipe
 from cas.chunker import MAX_SIZE
@@ -24,6 +25,7 @@ from cas.redundancy.records import LABELS_LIMIT
 from cas.store.store import Store
 
 SMALL, LARGE = 64 * 1024, 2**20  # bytes of a file or member: below, from
+HEADER_MOST = 512  # bytes; a tar's first header has as many
 STEP = 0.05  # ratios of levels are told apart by so much
 
 
@@ -98,6 +100,7 @@ class Labeller:
         self._content: Content | None = None  # of the archive in hand
         self._levels: Iterator[_Level] = iter(())
         self._open: list[_Level] = []
+        self._is_stream = False
 
     def __call__(self, part: Part) -> Sequence[int]:
         """The number of the label of each chunk: its index in `labels`."""
@@ -110,21 +113,24 @@ class Labeller:
         if part.content is not self._content:
             self._content = part.content
             self._levels, self._open = iter(self._levels_of(part.content)), []
+            self._is_stream = _is_stream(recipe)
         numbers = [self._number(Label(Sort.SKELETON))] * recipe.skeleton
-        plain = self._number(Label(Sort.DENSE) if recipe.notes else _plain(part))
         for op in recipe.program:
             if isinstance(op, Begin):
-                self._open.append(next(self._levels))
-            elif isinstance(op, End):
+                self._open.append(next(self._levels, _Level()))
+            elif isinstance(op, End) and self._open:  # nobody has run this program yet
                 self._open.pop()
             elif isinstance(op, Copy):
                 lengths = recipe.lengths[len(numbers) : len(numbers) + op.count]
-                number = plain
-                if self._open:
-                    width = _width(sum(lengths))
-                    number = self._number(Label(Sort.LEVEL, width, self._open[-1].ratio(width)))
+                number = self._number(self._member(_width(sum(lengths))))
                 numbers += [self._filled(number, length) for length in lengths]
         return numbers
+
+    def _member(self, width: Width) -> Label:
+        """The label of what is copied where the program stands."""
+        if self._open:
+            return Label(Sort.LEVEL, width, self._open[-1].ratio(width))
+        return Label(Sort.DENSE) if self._is_stream else Label(Sort.PLAIN, width)
 
     def _levels_of(self, content: Content) -> list[_Level]:
         """All levels of an archive in the order in which they begin, over all of its parts."""
@@ -157,7 +163,7 @@ def _add_levels(recipe: ArchiveRecipe, levels: list[_Level], stack: list[_Level]
         if isinstance(op, Begin):
             stack.append(_Level())
             levels.append(stack[-1])
-        elif isinstance(op, End):
+        elif isinstance(op, End) and stack:
             stack.pop().compressed = op.size
             if stack:
                 stack[-1].dense += op.size
@@ -167,6 +173,15 @@ def _add_levels(recipe: ArchiveRecipe, levels: list[_Level], stack: list[_Level]
             at += op.count
         elif isinstance(op, Skeleton) and stack:
             stack[-1].skeleton += op.size
+
+
+def _is_stream(recipe: ArchiveRecipe) -> bool:
+    """Whether an archive is one compressed stream, by how its first part begins: what lies beside
+    its level then was compressed too."""
+    before = list(takewhile(lambda op: not isinstance(op, Begin), recipe.program))
+    return len(before) < len(recipe.program) and all(
+        isinstance(op, Skeleton) and op.size < HEADER_MOST for op in before
+    )
 
 
 def _plain(part: Part) -> Label:

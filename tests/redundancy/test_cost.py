@@ -19,6 +19,8 @@ from cas.program import Begin, Codec, End, Op, Skeleton, Span
 from cas.recipe import Copy
 from cas.redundancy.chunks import tier_chunks
 from cas.redundancy.cost import Cost, Costs, estimate, together
+from cas.redundancy.count import count
+from cas.redundancy.inside import Inside
 from cas.redundancy.labels import Label, Labeller, Sort, Width
 from cas.redundancy.learn import learn
 from cas.redundancy.overlap import Overlap
@@ -58,7 +60,7 @@ def test_a_levels_own_compression_tells_of_its_members(tmp_path: Path) -> None:
     assert one == other
     assert (Sort.LEVEL, Width.SMALL) == (one.sort, one.width)
     assert pytest.approx(0.25) == one.ratio
-    assert beside == Label(Sort.PLAIN, Width.SMALL, kind=b"tar.gz")
+    assert beside == Label(Sort.DENSE)  # as after a stream that was cut off
 
 
 def test_what_is_compressed_in_a_level_is_not_taken_for_its_compression(tmp_path: Path) -> None:
@@ -76,6 +78,34 @@ def test_what_is_compressed_in_a_level_is_not_taken_for_its_compression(tmp_path
     assert pytest.approx(0.5) == inner.ratio
 
 
+def test_members_of_an_archive_that_is_not_compressed_are_files_without_a_name(
+    tmp_path: Path,
+) -> None:
+    made = MadeStore(tmp_path)
+    recipe = _archive(
+        (Skeleton(512), Copy(1), Skeleton(512), Begin(Codec.DEFLATE, 0), Copy(1),
+         Span(1, 9000, 0), End(3000), Skeleton(512), Copy(1)),
+        (1536, 8000, 9000, 2_000_000),
+        1,
+        ("x: encrypted",),
+    )  # fmt: skip
+    made.enter("tier", [made.archive(b"image.tar", recipe)])
+    _, small, inner, large = _labels(made.open())
+    assert (Label(Sort.PLAIN, Width.SMALL), Label(Sort.PLAIN, Width.LARGE)) == (small, large)
+    assert Sort.LEVEL == inner.sort
+
+
+def test_a_program_that_makes_no_sense_is_labelled_all_the_same(tmp_path: Path) -> None:
+    made = MadeStore(tmp_path)
+    ops = (End(5), Copy(1), End(7), Begin(Codec.XZ, 0), Copy(1))
+    made.enter("tier", [made.archive(b"x", _archive(ops, (5000, 600), 0))])
+    store = made.open()
+    assert [Sort.PLAIN, Sort.LEVEL] == [label.sort for label in _labels(store)]
+    inside = Inside(store)
+    counted = count(store, [store.latest("tier")[1]], inside=inside)
+    assert [5600] == [tier.unpacked for tier in counted.tiers]
+
+
 def test_a_level_may_end_in_a_later_part(tmp_path: Path) -> None:
     made = MadeStore(tmp_path)
     first = _archive((Begin(Codec.DEFLATE, 0), Copy(1)), (6000,), 0)
@@ -91,7 +121,7 @@ def test_a_level_may_end_in_a_later_part(tmp_path: Path) -> None:
 def test_what_was_left_packed_is_dense_and_fill_is_seen_by_its_length(tmp_path: Path) -> None:
     made = MadeStore(tmp_path)
     cut = _archive((Begin(Codec.DEFLATE, 0), Copy(1), Span(1, 5000, 0), End(900), Copy(1)),
-                   (5000, 700), 0, ("cut off",))  # fmt: skip
+                   (5000, 700), 0)  # fmt: skip
     made.enter("tier", [
         made.entry(b"a/disk.img", [(7, MAX_SIZE), (8, 1000)]),
         made.archive(b"b.incoming", cut),
