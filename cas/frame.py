@@ -26,8 +26,13 @@ from cas.errors import FormatError, LimitError
 FRAME_LIMIT = 32 * 2**20  # plain bytes
 WINDOW_LOG = 25
 FOREIGN_WINDOW_LOG = 27  # the most that zstd(1) takes without --long or --memory
-FAST_LEVEL = 3
+FAST_LEVEL = 4
 FAST_WINDOW_LOG = 23  # costs 0.2 % of the bytes at level 3, and is decoded a seventh faster
+# The hash tables of levels 5 to 11 are made for small windows: they forget what lies some MiB back.
+# With one as large as level 12's, level 6 stores 11 % less of an image and level 9 5 % less, at some
+# two thirds and four fifths of the speed (docs/benchmarks.md, "Levels").
+HASHED_LEVELS = range(FAST_LEVEL + 1, 13)
+HASH_LOG = 23
 SEGMENT_SIZE = 2**20  # plain bytes; a segment ends with the chunk that reaches it
 SEGMENT_PLAIN_LIMIT = 16 * 2**20
 SEGMENT_STORED_LIMIT = SEGMENT_PLAIN_LIMIT + 2**16
@@ -55,9 +60,9 @@ class FrameEncoder:
 
     def __init__(self, level: int, old: FrameEncoder | None = None) -> None:
         """Takes over the memory of `old`, which must not be used any more, if it had that level."""
-        self._level = level
+        self.level = level
         self._compressor: zstandard.ZstdCompressor = (
-            _compressor(level) if old is None or old._level != level else old._compressor
+            _compressor(level) if old is None or old.level != level else old._compressor
         )
         self._stream = self._compressor.compressobj()
         self.plain_size = 0
@@ -75,10 +80,10 @@ class FrameEncoder:
 
 
 def _compressor(level: int) -> zstandard.ZstdCompressor:
-    # Without long-distance matching: it took a third of the speed at level 3 for 1.5 % of the
-    # bytes, and gained nothing at level 9 and above, whose own tables reach far enough.
+    # Without long-distance matching, see docs/decisions/0004.
     window = FAST_WINDOW_LOG if level <= FAST_LEVEL else WINDOW_LOG
-    parameters = zstandard.ZstdCompressionParameters.from_level(level, window_log=window)
+    more = {"hash_log": HASH_LOG} if level in HASHED_LEVELS else {}
+    parameters = zstandard.ZstdCompressionParameters.from_level(level, window_log=window, **more)
     return zstandard.ZstdCompressor(compression_params=parameters)
 
 
