@@ -3,15 +3,19 @@
 A producer fills one frame at a time; several may work side by side, each on jobs of its own.
 Chunks that do not compress are gathered in segments of their own, so two segments grow side by
 side; their runs say which chunks they hold, so the order between them does not matter.
+
+At level 0 the level is the link's to say (`cas.agent.pace`).
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+from cas.agent.pace import Lap, Pace
 from cas.agent.read import Found
 from cas.agent.read import Missed as Lost
 from cas.frame import SEGMENT_SIZE, Codec, FrameEncoder, Sampler
@@ -101,7 +105,8 @@ class FrameNumbers:
 
 
 class Producer:
-    """Turns jobs into segments in the outbox. `read` gives the chunks of a job."""
+    """Turns jobs into segments in the outbox. `read` gives the chunks of a job; `level` is zstd's,
+    or 0 for what the link leaves time for; `clock` counts seconds."""
 
     def __init__(
         self,
@@ -110,12 +115,18 @@ class Producer:
         read: Callable[[Job], Iterator[Found | Lost]],
         number: FrameNumbers,
         level: int,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._jobs = jobs
         self._outbox = outbox
         self._read = read
         self._number = number
         self.level = level
+        self._clock = clock
+        self._pace = Pace()
+        self._since = clock()  # the last segment was put then, or there was work again
+        self._starved = False
         self._sampler = Sampler()
         self._unsampled = 0  # bytes that may still be taken to compress
         self._growing = {Codec.ZSTD: _Growing(), Codec.PLAIN: _Growing()}
@@ -133,6 +144,7 @@ class Producer:
                 # Nothing else to do: what has been gathered must not wait for more.
                 self._flush()
                 job = self._jobs.take(wait=True)
+                self._since, self._starved = self._clock(), True
             if job is None:
                 return
             self._serve(job)
@@ -167,17 +179,39 @@ class Producer:
 
     def _emit(self, codec: Codec) -> None:
         growing, self._growing[codec] = self._growing[codec], _Growing()
-        if self._encoder is None:
-            self._encoder = FrameEncoder(self.level, self._spent)
-            self._frame, self._segments, self._frame_size = self._number(), 0, 0
+        encoder = self._encoder or self._begin_frame()
         self._frame_size += growing.size
-        last = self._frame_size + 2 * SEGMENT_SIZE > self._encoder.limit
+        is_full = self._frame_size + 2 * SEGMENT_SIZE > encoder.limit
+        last = is_full or (not self.level and self._pace.is_late)
+        began = self._clock()
         if codec is Codec.ZSTD:
-            payload = self._encoder.segment(growing.chunks, last=last)
+            payload = encoder.segment(growing.chunks, last=last)
         else:
             payload = b"".join(growing.chunks)
+        compressing = self._clock() - began if codec is Codec.ZSTD else 0.0
         head = SegmentHead(codec, growing.size, last, tuple(growing.runs))
-        self._outbox.put_segment((self._frame, self._segments), encode_segment(head, payload))
-        self._segments += 1
+        self._put(encode_segment(head, payload), growing.size, compressing)
         if last:
-            self._encoder, self._spent = None, self._encoder
+            self._encoder, self._spent = None, encoder
+
+    def _begin_frame(self) -> FrameEncoder:
+        level = self.level or self._pace.next_level()
+        spent, self._spent = self._spent, None
+        if spent is not None and spent.level != level:
+            spent = None  # not kept while another takes memory of its own
+        self._encoder = FrameEncoder(level, spent)
+        self._frame, self._segments, self._frame_size = self._number(), 0, 0
+        return self._encoder
+
+    def _put(self, segment: bytes, plain: int, compressing: float) -> None:
+        """Hand a segment over, and tell the pace how that went."""
+        ready = self._clock()
+        self._outbox.put_segment((self._frame, self._segments), segment)
+        self._segments += 1
+        now = self._clock()
+        working, waiting = ready - self._since, now - ready
+        queued = self._outbox.waiting
+        self._pace.lap(
+            Lap(plain, len(segment), working, compressing, waiting, queued, self._starved)
+        )
+        self._since, self._starved = now, False

@@ -165,7 +165,8 @@ class Worker:
 
     def _start_producers(self) -> None:
         """As many as there are processors for, unless their level takes much memory."""
-        count = 1 if self._level > SHARED_LEVEL else min(PRODUCERS, os.cpu_count() or 1)
+        is_fast = 0 < self._level <= SHARED_LEVEL  # 0 may become any level
+        count = min(PRODUCERS, os.cpu_count() or 1) if is_fast else 1
         while len(self._producers) < count:
             producer = Producer(
                 self._jobs, self._outbox, self._read, self._frame_number, self._level

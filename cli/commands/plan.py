@@ -104,5 +104,5 @@ def _level(plan: Plan | None, tiers: Sequence[Scanned]) -> int:
 
     for tier in tiers:
         if plan is not None and tier.snapshot.source in plan.sources:
-            return level_for(plan.sources[tier.snapshot.source])
+            return level_for(plan.sources[tier.snapshot.source]) or SSH_LEVEL
     return SSH_LEVEL
