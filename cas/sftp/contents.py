@@ -27,6 +27,7 @@ from cas.sftp.shelf import Shelf
 IN_TRANSIT = 32 * 2**20  # bytes on their way; more than all connections have asked for, mostly
 FILES_AT_ONCE = 512
 WAIT_SECONDS = 0.25
+STUCK_SECONDS = 60.0  # in which the client has wanted nothing of what is here
 OTHER_SUM = "what came is not what sha256sum says of it there"
 
 
@@ -62,16 +63,26 @@ class Contents:
             return True
         if not now and self._has_enough():
             return False
-        while not self._shelf.reserve(file.seen.size):
+        if not self._shelf.reserve(file.seen.size):
             if not now:
                 return False
-            if self._shelf.is_stuck():
-                self._shelf.reserve_anyway(file.seen.size)
-                break
-            self._pause()
+            self._wait_for_room(file.seen.size)
         file.reserved = file.seen.size
         self._fetch(file)
         return True
+
+    def _wait_for_room(self, size: int) -> None:
+        """Wait until what the client was told of is stored. What it does not know yet can never be:
+        then there is more here than there is room for."""
+        since = time.monotonic()
+        while not self._shelf.reserve(size):
+            if not self._shelf.is_waited_for():
+                self._shelf.reserve_anyway(size)
+                return
+            if time.monotonic() - since > STUCK_SECONDS:
+                self._shelf.drop_oldest()
+            self._check()
+            time.sleep(WAIT_SECONDS)
 
     def _has_enough(self) -> bool:
         """Whether enough is on its way."""
@@ -157,7 +168,3 @@ class Contents:
         encoded = [self._spool.get(part) for part in content.parts]
         recipes = [decode_any_recipe(part) for part in encoded if part is not None]
         return [id_ for recipe in recipes for id_ in recipe.ids]
-
-    def _pause(self) -> None:
-        self._check()
-        time.sleep(WAIT_SECONDS)

@@ -20,16 +20,15 @@ from cas.sftp.staging import Staging
 
 ROOM = 4 * 2**30  # bytes of staged files, or one that is larger
 RELEASE_SECONDS = 1.0  # between two looks at what is stored
-STUCK_SECONDS = 60.0  # in which nothing of what the client was told of was stored
+_Place = tuple[Staging, bytes]  # where it is staged, by which key
 _LOOKS = 8  # at files that are not stored yet, until the rest is taken for the same
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Kept:
     """A staged file that has been read; `told`: the client knows of it, and can want it."""
 
-    staging: Staging
-    key: bytes
+    path: bytes
     size: int
     chunks: list[Digest]
     told: bool = False
@@ -40,17 +39,19 @@ class Shelf:
     whether the store has chunks, for good."""
 
     def __init__(
-        self, directory: Path, holds_all: Callable[[Iterable[Digest]], bool], room: int = ROOM
+        self,
+        directory: Path,
+        holds_all: Callable[[Iterable[Digest]], bool],
+        room: int | None = None,
     ) -> None:
         self._directory = directory
         self._holds_all = holds_all
-        self._room = room
+        self._room = ROOM if room is None else room
         self._guard = threading.Lock()
         self._tiers: dict[str, Staging] = {}
-        self._paths: dict[bytes, tuple[Staging, bytes]] = {}
-        self._kept: list[_Kept] = []
+        self._paths: dict[bytes, _Place] = {}
+        self._kept: dict[_Place, _Kept] = {}  # in the order in which they came
         self._reserved = 0
-        self._released = time.monotonic()
         self._looked = 0.0
 
     def tier(self, name: str) -> Staging:
@@ -84,38 +85,43 @@ class Shelf:
     ) -> None:
         """The staged file is that at the entry path `path`, and has these chunks; `size` is what
         was reserved."""
+        place = (staging, key)
         with self._guard:
-            self._paths[path] = (staging, key)
-            if any(kept.key == key and kept.staging is staging for kept in self._kept):
+            self._paths[path] = place
+            if place in self._kept:
                 self._reserved -= size  # an earlier scan of this run has it
             else:
-                self._kept.append(_Kept(staging, key, size, chunks))
+                self._kept[place] = _Kept(path, size, chunks)
 
     def told(self) -> None:
         """The client knows now of all that is kept."""
         with self._guard:
-            for kept in self._kept:
+            for kept in self._kept.values():
                 kept.told = True
-            self._released = time.monotonic() if not self._kept else self._released
 
-    def is_stuck(self) -> bool:
-        """Whether waiting for room is of no use, since nothing here can become stored before the
-        client is told of more. What nobody seems to want is thrown away by and by."""
+    def is_waited_for(self) -> bool:
+        """Whether the client knows of anything here, so that it may be stored and go."""
         with self._guard:
-            told = [kept for kept in self._kept if kept.told]
-            if told and time.monotonic() - self._released > STUCK_SECONDS:
-                self._drop(told[0])
-            return not told
+            return any(kept.told for kept in self._kept.values())
+
+    def drop_oldest(self) -> None:
+        """Throw away what the client was told of first, and nobody seems to want."""
+        with self._guard:
+            place = next((place for place, kept in self._kept.items() if kept.told), None)
+            if place is not None:
+                self._drop(place)
 
     def release(self) -> None:
         """Drop what is stored."""
         with self._guard:
             missing = 0
-            for kept in list(self._kept):
-                if missing < _LOOKS and self._holds_all(kept.chunks):
-                    self._drop(kept)
+            for place, kept in list(self._kept.items()):
+                if self._holds_all(kept.chunks):
+                    self._drop(place)
                 else:
                     missing += 1
+                if missing >= _LOOKS:
+                    break
 
     def open(self, path: bytes) -> int:
         """A descriptor of what is staged at the entry path. Raises OSError."""
@@ -144,11 +150,13 @@ class Shelf:
             self._looked = now
             self.release()
 
-    def _drop(self, kept: _Kept) -> None:
-        self._kept.remove(kept)
-        kept.staging.drop(kept.key)
+    def _drop(self, place: _Place) -> None:
+        kept = self._kept.pop(place)
+        if self._paths.get(kept.path) == place:
+            del self._paths[kept.path]
+        staging, key = place
+        staging.drop(key)
         self._reserved -= kept.size
-        self._released = time.monotonic()
 
 
 class Opener:
