@@ -163,7 +163,11 @@ def dialer_for(source: Source, wishes: Wishes) -> Dialer:
         from cas.sftp.source import SftpDialer
 
         return SftpDialer(
-            ssh_dialer(source, None, wishes), source.host, source.name, lanes=source.lanes
+            ssh_dialer(source, None, wishes),
+            source.host,
+            source.name,
+            lanes=wishes.lanes or source.lanes,
+            give_up=wishes.give_up,
         )
     from cas.bootstrap.launch import find_agent
 

@@ -10,16 +10,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from cas.agent.serve import Agent
 from cas.agent.spool import Spool
-from cas.errors import SourceError
+from cas.errors import SourceError, TransportError
 from cas.ignore import Matcher
 from cas.messages import Scan
+from cas.sftp import sums
 from cas.sftp.here import Here
 from cas.sftp.pool import GIVE_UP_SECONDS, Pool
-from cas.sftp.remote import Remote
+from cas.sftp.remote import PROBE_SECONDS, Remote
 from cas.sftp.scan import SftpScanner
 from cas.sftp.shelf import Opener, Shelf
 from cas.store.memory_index import MemoryScanCache
@@ -27,11 +30,24 @@ from cas.store.store import Store
 from cas.transport.address import parse_address
 from cas.transport.base import Transport
 from cas.transport.memory import pair
+from cas.transport.sftp import SftpSession
 from cas.transport.ssh import SshDialer
 
 LANES = 8
 STAGING = "staging"  # below the store
 CLOSING_SECONDS = 15.0
+TRIPS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a server is like: seconds to connect and of a round trip, where a session begins, and
+    whether commands are run."""
+
+    connecting: float
+    trip: float
+    home: bytes
+    runs_commands: bool
 
 
 class SftpDialer:
@@ -63,6 +79,25 @@ class SftpDialer:
         pool = Pool(self._ssh, first, self._lanes, give_up=self._give_up)
         return SftpLane(self, pool)
 
+    async def try_out(self) -> Trial:
+        """Connect once, see what there is, and hang up. Raises as `connect` does."""
+        began = time.monotonic()
+        session = await self._ssh.connect_sftp()
+        try:
+            connecting = time.monotonic() - began
+            trips = []
+            for _ in range(TRIPS):
+                began = time.monotonic()
+                home = await session.real(b".")
+                trips.append(time.monotonic() - began)
+            return Trial(connecting, min(trips), home, await _runs_commands(session))
+        except OSError as error:
+            raise TransportError(
+                f"the server refuses: {error.strerror}", where=self.name
+            ) from error
+        finally:
+            await session.close()
+
     def attaching(self, _name: str) -> None:
         """No further lane to the agent: its connections are many as it is."""
 
@@ -70,6 +105,14 @@ class SftpDialer:
         """What is known of the far end."""
         user = self._address.user or ""
         return (("host", self._address.host), ("user", user), ("platform", "SFTP only"))
+
+
+async def _runs_commands(session: SftpSession) -> bool:
+    command, expected = sums.probe()
+    try:
+        return await session.run(command, b"", len(expected) + 1, PROBE_SECONDS) == expected
+    except OSError:
+        return False
 
 
 class SftpLane:

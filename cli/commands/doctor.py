@@ -116,7 +116,10 @@ def _there(source: Source, wishes: Wishes, *, quick: bool) -> tuple[list[Finding
         if source.host is not None and source.via != "sftp":
             link = _measured(source, wishes, quick=quick)
         dialer = wiring.dialer_for(source, wishes)
-        findings = _agent(dialer, remote=source.host is not None)
+        if source.via == "sftp":
+            findings = _sftp(dialer)
+        else:
+            findings = _agent(dialer, remote=source.host is not None)
         is_well = True
     except CasError as error:
         findings = [_failure(error), *([] if link is None else judge_controls(link))]
@@ -153,6 +156,23 @@ def _agent(dialer: Dialer, *, remote: bool) -> list[Finding]:
         Finding("connecting", f"{connecting:.2f} s"),
         judge_trip(trip),
         *judge(facts, sends=remote),
+    ]
+
+
+def _sftp(dialer: Dialer) -> list[Finding]:
+    from cas.sftp.source import SftpDialer
+    from cli import interrupt
+    from cli.diagnosis import Finding, judge_trip
+
+    assert isinstance(dialer, SftpDialer)
+    trial = interrupt.run(dialer.try_out())
+    tells = "asked first: what is held here is not fetched" if trial.runs_commands else "not run"
+    return [
+        Finding("agent", "none: it is read over SFTP"),
+        Finding("connecting", f"{trial.connecting:.2f} s"),
+        judge_trip(trial.trip),
+        Finding("begins in", output.printable(trial.home.decode("utf-8", "backslashreplace"))),
+        Finding("sha256sum there", tells),
     ]
 
 

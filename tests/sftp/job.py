@@ -81,8 +81,11 @@ class Job:
 def job_in(
     directory: Path, *settings: str, rate: float | None = None, user: str | None = None
 ) -> Iterator[Job]:
-    """A job in `directory`, and a server with these settings."""
+    """A job in `directory`, and a server with these settings. Commands that it runs find a home
+    without start-up files."""
     directory.mkdir(exist_ok=True)
+    (directory / "home").mkdir()
+    settings = (*settings, f"SetEnv HOME={directory / 'home'}")
     with (
         running_sshd(extra=settings, user=user) as server,
         relayed(server.port, rate=rate) as relay,

@@ -217,6 +217,16 @@ def test_a_file_that_changed_after_a_kill_begins_again(tmp_path: Path) -> None:
         assert not (job.directory / "store/staging").exists()
 
 
+def test_the_doctor_says_what_the_host_is_like(tmp_path: Path, source: Path) -> None:
+    for settings, told in (((ONLY_SFTP,), "not run"), ((), "asked first")):
+        with job_in(tmp_path / f"job-{len(settings)}", *settings) as job:
+            job.plan({"one": source})
+            ran = job.cas("doctor", "far")
+        assert 0 == ran.returncode, ran.stderr
+        assert "none: it is read over SFTP" in ran.stdout
+        assert told in ran.stdout
+
+
 def test_a_scan_alone_counts_what_would_have_to_come(tmp_path: Path, source: Path) -> None:
     with job_in(tmp_path / "job", ONLY_SFTP) as job:
         job.plan({"one": source})
