@@ -46,12 +46,13 @@ SOURCE_FACTS = {
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """A run: its record (empty where it left none), and the snapshots it made (tier, which of the
-    tier's, when)."""
+    """A run: its record (empty where it left none), the snapshots it made (tier, which of the
+    tier's, when), and whether it goes on; then its record is what it says of itself now."""
 
     run: bytes
     record: Record
     snapshots: Sequence[tuple[str, int, int]]
+    is_running: bool = False
 
     @property
     def begun_ms(self) -> int:
@@ -82,7 +83,8 @@ class Logged:
         goodput = self.goodput
         return {
             "run": self.run.hex(),
-            "recorded": bool(self.record),
+            "recorded": bool(self.record) and not self.is_running,
+            "running": self.is_running,
             **{name: value for name, value in self.record.items() if name != "run"},
             "fetched": self.fetched,
             "goodput": None if goodput is None else round(goodput),
@@ -95,13 +97,16 @@ class Logged:
 
 def logged(store: Store, digits: str = "") -> list[Logged]:
     """The runs whose ids begin with `digits`, the oldest first."""
-    records, snapshots = runs.recorded(store), _numbered(store)
+    records, snapshots, now = runs.recorded(store), _numbered(store), runs.running(store)
     found = [
         Logged(run, runs.read(records[run]) if run in records else {}, snapshots.get(run, ()))
-        for run in {*records, *snapshots}
-        if run.hex().startswith(digits)
+        for run in {*records, *snapshots} - now.keys()
     ]
-    return sorted(found, key=lambda one: (one.begun_ms, one.run))
+    found += [
+        Logged(run, said, snapshots.get(run, ()), is_running=True) for run, said in now.items()
+    ]
+    wanted = [one for one in found if one.run.hex().startswith(digits)]
+    return sorted(wanted, key=lambda one: (one.begun_ms, one.run))
 
 
 def _numbered(store: Store) -> dict[bytes, list[tuple[str, int, int]]]:
@@ -136,7 +141,7 @@ def _row(one: Logged) -> list[str]:
         output.size(_int(record.get("wire_out"))),
         "" if goodput is None else f"{output.size(goodput)}/s",
         output.duration(seconds) if isinstance(seconds, (int, float)) else "",
-        _exit(record),
+        _exit(one),
     ]
 
 
@@ -145,9 +150,8 @@ def _what(record: Record) -> str:
     return output.printable(words[0]) if words else ""
 
 
-def _exit(record: Record) -> str:
-    code = record.get("exit")
-    return "not ended" if code is None else str(code)
+def _exit(one: Logged) -> str:
+    return "running" if one.is_running else str(one.record.get("exit", ""))
 
 
 def _some(names: Sequence[str]) -> str:
@@ -175,21 +179,26 @@ def _facts(one: Logged) -> Iterator[tuple[str, str]]:
     record = one.record
     yield "run", one.run.hex()
     if not record:
-        yield "record", "none: it was killed, or goes on"
+        yield "record", "none: it was killed"
         return
     words = [str(word) for word in _list(record.get("command"))]
-    yield "command", output.printable(" ".join(["cas", *words]))
+    if words:
+        yield "command", output.printable(" ".join(["cas", *words]))
     yield "begun", output.moment(one.begun_ms)
     if isinstance(record.get("finished_ms"), int):
         yield "ended", output.moment(record["finished_ms"])
     versions = [f"{label} {record[name]}" for name, label in VERSIONS.items() if name in record]
     yield "here", output.printable(", ".join([str(record.get("host", "")), *versions]))
-    yield "exit", _exit(record)
+    yield "exit", _exit(one)
     if record.get("error"):
         yield "error", output.printable(str(record["error"]))
     wire = [f"{output.size(_int(record.get(name)))} {way}" for name, way in
             (("wire_in", "in"), ("wire_out", "out"))]  # fmt: skip
     yield "wire", ", ".join(wire)
+    lanes = record.get("lanes")
+    if isinstance(lanes, dict) and lanes:
+        best = [f"{count} from {source}" for source, count in lanes.items()]
+        yield "lanes", output.printable(", ".join(best)) + " did best"
     goodput = one.goodput
     if goodput is not None:
         yield "goodput", f"{output.size(goodput)}/s, {output.size(one.fetched)} that were new here"

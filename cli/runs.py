@@ -36,6 +36,15 @@ def recorded(store: Store) -> dict[bytes, Path]:
     return found
 
 
+def running(store: Store) -> dict[bytes, Record]:
+    """The run that goes on now, if there is one, and what it says of itself."""
+    from cas.pull.record import running as find_running
+
+    found = find_running(store.layout)
+    run = None if found is None else _run_id(found.run)
+    return {} if found is None or run is None else {run: found.fields}
+
+
 def snapshots_of_runs(store: Store) -> dict[bytes, list[tuple[str, int]]]:
     """The snapshots that each run made: tier, and when it was finished. One that cannot be read is
     left out."""
@@ -51,7 +60,7 @@ def snapshots_of_runs(store: Store) -> dict[bytes, list[tuple[str, int]]]:
 
 def known(store: Store, digits: str = "") -> list[bytes]:
     """The ids of runs that begin with these hex digits, by their records and snapshots."""
-    runs = {*recorded(store), *snapshots_of_runs(store)}
+    runs = {*recorded(store), *running(store), *snapshots_of_runs(store)}
     return sorted(run for run in runs if run.hex().startswith(digits))
 
 

@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,13 +55,14 @@ def test_what_a_newer_record_says_of_sources_is_shown(copy: Place) -> None:
     record |= {
         "sources": [{"name": "here", "host": "build7", "host_key": "SHA256:abc", "cas": "0.2",
                      "lanes": 4, "lost": 2}],
+        "lanes": {"here": 3},
         "events": [{"time_ms": 1_700_000_000_000, "text": "lost\x1b"}, "as text"],
         "error": "no more", "exit": 1,
     }  # fmt: skip
     path.write_text(json.dumps(record))
     text = copy.cas("log", record["run"]).stdout.decode()
     for fact in ("here: calls itself build7, host key SHA256:abc, cas 0.2, lanes 4, lost 2",
-                 "lost\\x1b", "as text", "no more"):  # fmt: skip
+                 "3 from here did best", "lost\\x1b", "as text", "no more"):  # fmt: skip
         assert fact in text
 
 
@@ -86,6 +89,23 @@ def test_a_killed_run_is_known_by_its_snapshots(copy: Place) -> None:
     assert b"no record" in copy.cas("log").stdout
     os.rmdir(copy.store / "runs")
     assert 0 == copy.cas("log").returncode
+
+
+def test_a_run_that_goes_on_is_listed(place: Place, slow_agent: Callable[[int], str]) -> None:
+    plan = (place.path / "plan.toml").read_text()
+    agent = f'[source.here]\nagent = "{slow_agent(20_000)}"\n'
+    (place.path / "plan.toml").write_text(plan.replace("[source.here]\n", agent))
+    with place.start("sync", "first") as running:
+        deadline = time.monotonic() + 60
+        while not (found := lines(place) if (place.store / "now.json").exists() else []):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert [(True, False)] == [(one["running"], one["recorded"]) for one in found]
+        listed = place.cas("log", found[0]["run"][:8])
+        running.kill()
+    assert 0 == listed.returncode
+    assert b"running" in listed.stdout
+    assert not any(one["running"] for one in lines(place))
 
 
 def test_snapshots_are_listed(synced: Place) -> None:
