@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cas.errors import DamageError
 from cas.interfaces import Changes
 from cas.pack import Record, read_records
 from cas.redundancy.chunks import Part, tier_chunks
@@ -106,3 +107,16 @@ def test_a_file_whose_recipe_is_lost_is_one_chunk_that_is_not_known(tmp_path: Pa
     assert ((part.content.digest,), (50,)) == (found[b"b"].ids, found[b"b"].lengths)
     assert not found[b"b"].is_known
     assert (3, (chunk_id(4),)) == (found[b"c"].first, found[b"c"].ids)
+
+
+def test_a_recipe_that_is_damaged_is_told(tmp_path: Path) -> None:
+    made = MadeStore(tmp_path / "made")
+    made.tier("tree", {"a": [(1, 10), (2, 20)], "b": [(3, 30), (4, 40)]})
+    store = made.open()
+    one, other = (part.content.parts[0] for part in _parts(store))
+    place = store.index.locate(other)
+    assert place is not None
+    swapped = Changes(forgotten_chunks=[one], chunks=[(one, place)])
+    made.index.commit(swapped)
+    with pytest.raises(DamageError, match=one.hex()):
+        _parts(made.open())
