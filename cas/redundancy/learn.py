@@ -23,7 +23,7 @@ from cas.store.store import Store
 # compression says more. On the corpus less weight there made most tiers worse.
 PLAIN_WEIGHT, WEIGHT = 4 * 2**20, 64 * 2**20
 STEPS = 50
-SEGMENTS_MOST = 20_000  # some 20 GB of content; those that are seen first are a random choice
+SEGMENTS_MOST = 5000  # some 5 GB of content; those that are seen first are a random choice
 LEAST = 0.001  # of any ratio
 
 

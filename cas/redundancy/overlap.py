@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
+
+MOVED_MOST = 16  # of so many tiers there are 240 moves
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +59,19 @@ class Overlap:
 
     def soonest(self, worth: Sequence[int]) -> list[int]:
         """The order in which most is usable soonest, `worth` being the bytes that each tier makes
-        usable (its logical bytes, say) once it is whole; or the order in which they were counted,
-        if that has no longer a `mean_wait`.
+        usable (its logical bytes, say) once it is whole: that of a short `mean_wait`.
 
         Next always comes the tier with the most worth for each byte that must still be brought for
         it, given all that was brought already; of equals the one that was counted first. For tiers
         that share nothing no order has a shorter mean wait (W. E. Smith, Various optimizers for
         single-stage production, 1956: jobs by weight over length). For tiers that share it is the
-        usual greedy choice, good and not always the best.
+        usual greedy choice, good and not always the best. So from there, or from the order in which
+        they were counted if that is better, single tiers are moved as long as that helps (among at
+        most MOVED_MOST of them).
         """
         counted = list(range(self.tiers))
-        greedy = self._greedy(worth)
-        return min(counted, greedy, key=lambda order: self.mean_wait(order, worth))
+        order = min(counted, self._greedy(worth), key=lambda order: self.mean_wait(order, worth))
+        return self._improved(order, worth) if self.tiers <= MOVED_MOST else order
 
     def mean_wait(self, order: Sequence[int], worth: Sequence[int]) -> float:
         """How many bytes must have come in this order of the tiers until a byte of what is usable
@@ -77,6 +81,20 @@ class Overlap:
             come += added
             waited += worth[tier] * come
         return waited / max(1, sum(worth[tier] for tier in order))
+
+    def _improved(self, order: list[int], worth: Sequence[int]) -> list[int]:
+        """`order` with single tiers moved to where the wait is shorter, until no move helps."""
+        wait = self.mean_wait(order, worth)
+        while True:
+            moves = permutations(range(self.tiers), 2)
+            better = min(
+                (_moved(order, *move) for move in moves),
+                key=lambda other: self.mean_wait(other, worth),
+                default=order,
+            )
+            if self.mean_wait(better, worth) >= wait:
+                return order
+            order, wait = better, self.mean_wait(better, worth)
 
     def _greedy(self, worth: Sequence[int]) -> list[int]:
         left, costs = dict(self.sums), [self.unique(tier) for tier in range(self.tiers)]
@@ -98,6 +116,11 @@ def members_of(tiers: int) -> Iterator[int]:
         lowest = tiers & -tiers
         yield lowest.bit_length() - 1
         tiers ^= lowest
+
+
+def _moved(order: list[int], at: int, to: int) -> list[int]:
+    rest = order[:at] + order[at + 1 :]
+    return [*rest[:to], order[at], *rest[to:]]
 
 
 def _rate(worth: int, cost: int) -> float:

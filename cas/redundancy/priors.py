@@ -1,10 +1,10 @@
 """By how much content compresses that nothing is known of but its label: zstd level 9, in frames of
 32 MiB, as ratios of compressed to plain size.
 
-Measured, not thought up: `python -m tests.bench.redundancy --priors STORE` prints what `learn`
-makes of a store of the corpus (tests/tools/make_corpus.sh) that a sync at level 9 filled. Rounded
-from there, with what is common knowledge of formats added (`DENSE`). They are a beginning: what a
-store holds counts for more as soon as it holds some MiB of a label.
+Measured, not thought up: `python -m tests.bench.redundancy STORE` prints what `learn` makes of a
+store of the corpus (tests/tools/make_corpus.sh, small and full) that a sync at level 9 filled.
+Rounded from there, with what is common knowledge of formats added (`PACKED`). They are a beginning:
+what a store holds counts for more as soon as it holds some MiB of a label.
 """
 
 from __future__ import annotations

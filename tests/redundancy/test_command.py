@@ -43,8 +43,8 @@ def test_pairs_orders_and_places_are_told(place: Path) -> None:
         (pair["tiers"], pair["both"], pair["percent"]) for pair in pairs
     ]
     orders = {event["order"]: event for event in events if event["event"] == "order"}
-    assert ["first", "third", "second"] == orders["soonest"]["tiers"]
-    assert [57_000, 0, 2_000_700] == orders["soonest"]["adds"]
+    assert ["third", "first", "second"] == orders["soonest"]["tiers"]
+    assert [4000, 53_000, 2_000_700] == orders["soonest"]["adds"]
     assert orders["soonest"]["mean_wait"] < orders["given"]["mean_wait"]
     places = [event for event in events if event["event"] == "place"]
     assert {"directory", "kind", "file"} == {place_["sort"] for place_ in places}

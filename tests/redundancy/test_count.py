@@ -174,8 +174,33 @@ def test_the_soonest_order_waits_least_for_tiers_that_share_nothing() -> None:
 
 
 def test_what_was_brought_already_costs_nothing_in_the_soonest_order() -> None:
-    overlap = Overlap(3, {0b001: 60, 0b010: 12, 0b110: 100})
+    overlap = Overlap(3, {0b001: 60, 0b110: 100})
     assert [1, 2, 0] == overlap.soonest([50, 200, 90])
+
+
+def test_a_tier_that_another_one_brings_anyway_goes_before_it() -> None:
+    # The second is worth most for its bytes; but nine tenths of them make the third usable before.
+    overlap = Overlap(3, {0b001: 60, 0b010: 12, 0b110: 100})
+    assert [2, 1, 0] == overlap.soonest([50, 200, 90])
+
+
+@settings(max_examples=60)
+@given(
+    st.dictionaries(st.integers(1, 15), st.integers(0, 1000), max_size=12),
+    st.lists(st.integers(0, 100), min_size=4, max_size=4),
+)
+def test_no_single_move_makes_the_soonest_order_better(
+    sums: dict[int, int], worth: list[int]
+) -> None:
+    overlap = Overlap(4, sums)
+    order = overlap.soonest(worth)
+    best = min(overlap.mean_wait(other, worth) for other in itertools.permutations(range(4)))
+    mine = overlap.mean_wait(order, worth)
+    assert best <= mine <= overlap.mean_wait(range(4), worth)
+    for at, to in itertools.permutations(range(4), 2):
+        moved = [tier for tier in order if tier != order[at]]
+        moved.insert(to, order[at])
+        assert mine <= overlap.mean_wait(moved, worth) * (1 + 1e-9)
 
 
 def test_an_order_that_is_better_than_the_greedy_one_stays() -> None:
