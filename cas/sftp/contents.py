@@ -28,6 +28,7 @@ IN_TRANSIT = 32 * 2**20  # bytes on their way; more than all connections have as
 FILES_AT_ONCE = 512
 WAIT_SECONDS = 0.25
 STUCK_SECONDS = 60.0  # in which the client has wanted nothing of what is here
+LARGE = 64 * 1024  # bytes of a file that is not fetched twice in a scan, if sums are told
 OTHER_SUM = "what came is not what sha256sum says of it there"
 
 
@@ -56,11 +57,15 @@ class Contents:
         self._check = check
         self._coming: set[Wanted] = set()
         self._keys: set[bytes] = set()
+        self._sums: set[Digest] = set()  # of the large ones that were begun
+        self._contents: dict[Digest, Content] = {}  # of those that came, by their digests
 
     def begin(self, file: Wanted, *, now: bool = False) -> bool:
         """Have a file fetched, if it must be and there is room; `now`, it is needed next."""
         if file.content is not None or file.coming is not None:
             return True
+        if not now and _sum_of_large(file) in self._sums:
+            return True  # the same as one that is on its way
         if not now and self._has_enough():
             return False
         if not self._shelf.reserve(file.seen.size):
@@ -68,6 +73,8 @@ class Contents:
                 return False
             self._wait_for_room(file.seen.size)
         file.reserved = file.seen.size
+        if (sum_ := _sum_of_large(file)) is not None:
+            self._sums.add(sum_)
         self._fetch(file)
         return True
 
@@ -95,10 +102,14 @@ class Contents:
         self._coming.add(file)
 
     def finish(self, file: Wanted, meanwhile: Callable[[], None]) -> Got:
-        """The content of a file that was begun. Calls `meanwhile` now and then. Raises OSError
-        when it cannot be read, CasError."""
-        if file.content is not None:
-            return Got(file.content, file.seen)
+        """The content of a file, which is begun if it was not. Calls `meanwhile` now and then.
+        Raises OSError when it cannot be read, CasError."""
+        content = file.content
+        if content is None and file.coming is None and (sum_ := _sum_of_large(file)) is not None:
+            content = self._contents.get(sum_)
+        if content is not None:
+            return Got(content, file.seen)
+        self.begin(file, now=True)
         try:
             fetched, content, doubt = self._verified(file, meanwhile)
         except BaseException:
@@ -109,6 +120,8 @@ class Contents:
         self._shelf.keep(file.path, self._staging, fetched.key, file.reserved, chunks)
         if doubt:
             self._report(Problem(file.path, doubt, left_out=False))
+        elif content.digest in self._sums:
+            self._contents[content.digest] = content
         return Got(content, fetched.seen, INCONSISTENT if doubt else 0)
 
     def told(self) -> None:
@@ -168,3 +181,8 @@ class Contents:
         encoded = [self._spool.get(part) for part in content.parts]
         recipes = [decode_any_recipe(part) for part in encoded if part is not None]
         return [id_ for recipe in recipes for id_ in recipe.ids]
+
+
+def _sum_of_large(file: Wanted) -> Digest | None:
+    """Its sum, if it is worth remembering."""
+    return file.sum if file.seen.size >= LARGE else None

@@ -25,9 +25,9 @@ class Guesses:
     def __init__(self, spool: Spool) -> None:
         self._spool = spool
 
-    def begin(self, _file: Wanted, *, now: bool = False) -> bool:
+    def begin(self, _file: Wanted) -> bool:
         """Nothing is fetched."""
-        return now or True
+        return True
 
     def finish(self, file: Wanted, _meanwhile: Callable[[], None]) -> Got:
         """The content that is known, or one that is made up. Raises OSError for a size that cannot

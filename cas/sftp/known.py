@@ -18,14 +18,15 @@ from cas.transport.sftp import Attributes
 @dataclass(slots=True, eq=False)
 class Wanted:
     """A regular file: its entry path, where the server has it, and what it is. `content` if that is
-    known; `sum`, its SHA-256 by the far end; `coming`, once it is being fetched, in `reserved`
-    bytes of room."""
+    known. By the far end's commands: `sum`, its SHA-256, and `link`, what its names have in common.
+    `coming`, once it is being fetched, in `reserved` bytes of room."""
 
     path: bytes
     server_path: bytes
     seen: Attributes
     content: Content | None = None
     sum: Digest | None = None
+    link: bytes = b""
     coming: Future[Fetched] | None = None
     reserved: int = 0
 
@@ -55,12 +56,24 @@ class Known:
                 file.content = Content(0, EMPTY_DIGEST, 0)
             else:
                 self._know(file, self._here.content_at(file.path, file.seen))
+        self._ask(files)
+        for file in files:
+            if file.content is None and file.sum is not None:
+                self._know(file, self._here.content_of(file.sum, file.seen.size))
+
+    def _ask(self, files: Sequence[Wanted]) -> None:
+        """Set what commands at the far end tell, of the same file only: size and time must be those
+        that were seen, also after it was hashed."""
         unknown = [file for file in files if file.content is None]
         sums = self._remote.sums([(file.server_path, file.seen.size) for file in unknown])
-        for file in unknown:
-            file.sum = sums.get(file.server_path)
-            if file.sum is not None:
-                self._know(file, self._here.content_of(file.sum, file.seen.size))
+        stats = self._remote.stats(
+            [f.server_path for f in files if f.server_path in sums or f.seen.links > 1]
+        )
+        for file in files:
+            told = stats.get(file.server_path)
+            if told is not None and (told.size, told.mtime) == (file.seen.size, file.seen.mtime):
+                file.sum = sums.get(file.server_path)
+                file.link = told.link
 
     def _know(self, file: Wanted, content: Content | None) -> None:
         """Take a content that the store has; its recipes, too, may be asked for."""

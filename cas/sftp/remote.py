@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 from cas.ids import Digest
-from cas.sftp import sums
+from cas.sftp import commands
 from cas.sftp.fetch import Fetched, Fetcher
 from cas.sftp.pool import Pool
 from cas.sftp.staging import Staging
 from cas.transport.sftp import Attributes, Listed
 
 PROBE_SECONDS = 30.0
-SUMS_SECONDS = 60.0  # and for each byte that is hashed:
+COMMAND_SECONDS = 60.0  # and for each byte that is hashed:
 SUMS_SPEED = 10 * 2**20  # bytes a second, of a slow disk that others use too
 
 
@@ -51,18 +51,26 @@ class Remote:
         return asyncio.run_coroutine_threadsafe(fetcher.fetch(path, seen), self._loop)
 
     def sums(self, files: Sequence[tuple[bytes, int]]) -> dict[bytes, Digest]:
-        """The SHA-256 of as many of these files (path, size) as the far end tells; none of them
-        where it runs no commands. Waits. Raises TransportError."""
-        if not files or not self._may_run():
-            return {}
-        data = sums.names_for([path for path, _ in files])
-        limit = 2 * len(data) + sums.LINE_SIZE * len(files)
-        seconds = SUMS_SECONDS + sum(size for _, size in files) / SUMS_SPEED
-        return sums.read_sums(self._run(sums.COMMAND, data, limit, seconds))
+        """The SHA-256 of as many of these files (path, size) as the far end tells; of none where
+        it runs no commands. Waits. Raises TransportError."""
+        size = sum(size for _, size in files)
+        said = self._told(commands.SUMS, [path for path, _ in files], size / SUMS_SPEED)
+        return commands.read_sums(said)
+
+    def stats(self, paths: Sequence[bytes]) -> dict[bytes, commands.Stat]:
+        """What `stat` says of as many of these paths as the far end tells, as for `sums`."""
+        return commands.read_stats(self._told(commands.STATS, paths, 0.0))
+
+    def _told(self, command: str, paths: Sequence[bytes], seconds: float) -> bytes:
+        if not paths or not self._may_run():
+            return b""
+        data = commands.names_for(paths)
+        limit = len(data) + commands.LINE_SIZE * len(paths)
+        return self._run(command, data, limit, COMMAND_SECONDS + seconds)
 
     def _may_run(self) -> bool:
         if self._runs_commands is None:
-            command, expected = sums.probe()
+            command, expected = commands.probe()
             said = self._run(command, b"", len(expected) + 1, PROBE_SECONDS)
             self._runs_commands = said == expected
         return self._runs_commands

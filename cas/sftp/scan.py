@@ -168,13 +168,12 @@ class SftpScanner:
         if file.content is None:
             self.progress.files_read += 1
         names.begin()
-        self._contents.begin(file, now=True)
         got = self._contents.finish(file, names.begin)
         # Who owns it is what the listing says: there it has names.
         owner = replace(_owner(coming.seen), mode=stat.S_IMODE(got.seen.mode))
         return Entry(
             coming.path, Kind.FILE, owner, got.seen.mtime * NS, got.content.size, got.content,
-            flags=got.flags,
+            link=file.link, flags=got.flags,
         )  # fmt: skip
 
     def _count(self, size: int) -> None:

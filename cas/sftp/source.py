@@ -19,7 +19,7 @@ from cas.agent.spool import Spool
 from cas.errors import SourceError, TransportError
 from cas.ignore import Matcher
 from cas.messages import Scan
-from cas.sftp import sums
+from cas.sftp import commands
 from cas.sftp.here import Here
 from cas.sftp.pool import GIVE_UP_SECONDS, Pool
 from cas.sftp.remote import PROBE_SECONDS, Remote
@@ -108,7 +108,7 @@ class SftpDialer:
 
 
 async def _runs_commands(session: SftpSession) -> bool:
-    command, expected = sums.probe()
+    command, expected = commands.probe()
     try:
         return await session.run(command, b"", len(expected) + 1, PROBE_SECONDS) == expected
     except OSError:

@@ -18,7 +18,7 @@ import pytest
 
 from cas.entry import Kind
 from tests.real.users import throwaway_user
-from tests.sftp.job import OLD, ONLY_SFTP, ROOT, job_in, settle, sums_below
+from tests.sftp.job import OLD, ONLY_SFTP, ROOT, Job, job_in, settle, sums_below
 
 MB = 1_000_000
 
@@ -163,6 +163,21 @@ def test_what_may_not_be_read_is_listed(tmp_path: Path) -> None:
     assert Kind.DIRECTORY is entries[home + b"/hidden"].kind
 
 
+def _kill_after(job: Job, size: int) -> None:
+    """Start a sync, and kill it when so many bytes have come."""
+    process = subprocess.Popen(
+        job.command("sync"), cwd=job.directory, env=job.environment,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    target = job.relay.down + size
+    while job.relay.down < target and process.poll() is None:
+        time.sleep(0.01)
+    assert process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    time.sleep(0.2)  # what the relay had in hand is counted
+
+
 def test_a_kill_costs_what_was_under_way(tmp_path: Path) -> None:
     size, kills, lanes = 60 * MB, 3, 4
     source = tmp_path / "source"
@@ -171,24 +186,31 @@ def test_a_kill_costs_what_was_under_way(tmp_path: Path) -> None:
     settle(source)
     with job_in(tmp_path / "job", ONLY_SFTP, rate=2 * MB) as job:
         job.plan({"one": source}, f"lanes = {lanes}")
-        for number in range(kills):
-            process = subprocess.Popen(
-                job.command("sync"), cwd=job.directory, env=job.environment,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
-            target = job.relay.down + 12 * MB
-            while job.relay.down < target and process.poll() is None:
-                time.sleep(0.01)
-            assert process.poll() is None, number
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-        time.sleep(0.2)  # what the relay had in hand is counted
+        for _ in range(kills):
+            _kill_after(job, 12 * MB)
         before = job.relay.down
         assert before > kills * 12 * MB
         job.sync()
         under_way = lanes * 32 * 65536 + MB
         assert job.relay.down - size < kills * under_way + MB
         assert job.relay.down - before < size - kills * (12 * MB - under_way)
+        back = job.restored("one") / str(source)[1:]
+        assert sums_below(source) == sums_below(back)
+
+
+def test_small_files_that_came_before_a_kill_are_not_fetched_again(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(500):
+        (source / f"f{number:03d}").write_bytes(os.urandom(40_000))
+    settle(source)
+    with job_in(tmp_path / "job", ONLY_SFTP, rate=2 * MB) as job:
+        job.plan({"one": source}, "lanes = 2")
+        _kill_after(job, 8 * MB)
+        before = job.relay.down
+        assert 8 * MB <= before < 19 * MB
+        job.sync()
+        assert job.relay.down < 20 * MB + 2 * 32 * 65536 + MB
         back = job.restored("one") / str(source)[1:]
         assert sums_below(source) == sums_below(back)
 
@@ -201,20 +223,35 @@ def test_a_file_that_changed_after_a_kill_begins_again(tmp_path: Path) -> None:
     settle(source)
     with job_in(tmp_path / "job", ONLY_SFTP, rate=2 * MB) as job:
         job.plan({"one": source}, "lanes = 2")
-        process = subprocess.Popen(
-            job.command("sync"), cwd=job.directory, env=job.environment,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        while job.relay.down < 8 * MB and process.poll() is None:
-            time.sleep(0.01)
-        process.kill()
-        process.wait()
+        _kill_after(job, 8 * MB)
         (source / "large").write_bytes(rng.randbytes(20 * MB))
         os.utime(source / "large", (OLD, OLD + 7))
         job.sync()
         back = job.restored("one") / str(source)[1:]
         assert sums_below(source) == sums_below(back)
         assert not (job.directory / "store/staging").exists()
+
+
+def test_commands_tell_of_links_and_twins(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a").write_bytes(os.urandom(2 * MB))
+    (source / "b").hardlink_to(source / "a")
+    (source / "c").write_bytes((source / "a").read_bytes())
+    (source / "d").write_bytes(b"d")
+    (source / "with\nbreak").hardlink_to(source / "d")
+    settle(source)
+    with job_in(tmp_path / "job") as job:
+        job.plan({"one": source})
+        assert job.sync()["wire_in"] < 2.5 * MB
+        links = {path.rpartition(b"/")[2]: entry.link for path, entry in job.entries("one").items()}
+        assert links[b"a"] == links[b"b"] != b""
+        assert {b""} == {links[name] for name in (b"c", b"with\nbreak")}
+        back = job.restored("one") / str(source)[1:]
+        assert sums_below(source) == sums_below(back)
+        assert (back / "a").samefile(back / "b")
+        assert 0 == job.sync()["tiers"][0]["fetched"]
+        assert links == {p.rpartition(b"/")[2]: e.link for p, e in job.entries("one").items()}
 
 
 def test_the_doctor_says_what_the_host_is_like(tmp_path: Path, source: Path) -> None:
