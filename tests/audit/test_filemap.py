@@ -44,12 +44,13 @@ def check(archive: Taken, files: dict[str, bytes], name: bytes = b"") -> FileMap
             assert chunk == archive.data[extent.offset :][: extent.length]
         if extent.inner:
             found.setdefault(extent.inner.decode(), []).append((number, extent.chunk))
-            if extent.inner_offset is not None:
+            members = named(files, extent.inner)
+            if extent.inner_offset is not None and members:
                 start, end = extent.inner_offset, extent.inner_offset + extent.length
-                assert chunk in [member[start:end] for member in named(files, extent.inner)]
+                assert chunk in [member[start:end] for member in members]
     for path, chunks in found.items():
         numbers, ids = zip(*chunks, strict=True)
-        if list(ids) == plain_chunks(named(files, path.encode())[0]):
+        if list(ids) in map(plain_chunks, named(files, path.encode())[:1]):
             taken = where.members.chunks_of(path.encode())
             assert taken is not None
             assert list(numbers) == [where.number_of(number) for number in taken[1]]
@@ -58,7 +59,8 @@ def check(archive: Taken, files: dict[str, bytes], name: bytes = b"") -> FileMap
 
 def named(files: dict[str, bytes], path: bytes) -> list[bytes]:
     """The file at a path, and those at that path in archives: a zip without its end, whose last
-    member is another zip that is stored as it is, looks like that one."""
+    member is another zip that is stored as it is, looks like that one. There is none for what was
+    a compressed archive, and is cut off so early that it is but a compressed file."""
     names = [name for name in files if name.endswith("!/" + path.decode())]
     return [files[name] for name in (path.decode(), *names) if name in files]
 
@@ -70,7 +72,7 @@ def test_the_chunks_of_any_archive(seed: int) -> None:
     archive = take_apart(data)
     if archive is not None:
         where = check(archive, files)
-        assert all(extent.inner or extent.skeleton for extent in where.extents())
+        assert all(e.skeleton or e.inner.decode() in files for e in where.extents())
 
 
 @settings(max_examples=40, deadline=None)
