@@ -37,13 +37,14 @@ Spawn = Callable[..., "subprocess.Popen[Any]"]
 SERVER_CONFIG = """\
 ListenAddress {listen}:{port}
 HostKey {directory}/host_key
-AuthorizedKeysFile {directory}/authorized_keys
+AuthorizedKeysFile {directory}/authorized_keys_%u {directory}/authorized_keys
 PidFile none
 UsePAM no
 StrictModes no
 PermitRootLogin prohibit-password
 PasswordAuthentication no
 KbdInteractiveAuthentication no
+PermitUserEnvironment yes
 PrintMotd no
 PrintLastLog no
 UseDNS no
@@ -159,6 +160,14 @@ def _make_keys(directory: Path) -> None:
         keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f"]
         subprocess.run([*keygen, str(directory / name)], check=True, timeout=60)
     shutil.copyfile(directory / "user_key.pub", directory / "authorized_keys")
+    # For whoever runs the tests a home without start-up files: what theirs do is slow, and some
+    # take locks that a session which is killed leaves behind.
+    home = directory / "home"
+    home.mkdir()
+    public = (directory / "user_key.pub").read_text()
+    own = directory / f"authorized_keys_{getpass.getuser()}"
+    own.write_text(f'environment="HOME={home}" {public}')
+    own.chmod(0o644)
     (directory / "authorized_keys").chmod(0o644)
 
 
