@@ -41,6 +41,9 @@ def judge_link(link: Link) -> list[Finding]:
         _compression(link),
     ]
     findings += [_rate(link, number) for number in range(len(link.rates))]
+    if link.trouble:
+        text = f"not measured to the end: {output.printable(link.trouble)}"
+        findings.append(Finding("rate", text, "try again, or sync with few lanes"))
     if link.sent is not None:
         findings.append(_loss(link, link.sent))
     if link.ours is not None and link.ours.again:

@@ -12,8 +12,9 @@ import asyncio
 import contextlib
 import statistics
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from cas.errors import TransportError
 from cas.transport.base import Dialer, Transport
@@ -54,6 +55,7 @@ class Rate:
 class Link:
     """What was found out. Times in seconds; `large` is None when a large answer did not come.
     `sent` is what the host counts of the downloads; if not `exact`, of all that it sent meanwhile.
+    `trouble` says why not all of them came to an end.
     """
 
     connecting: float
@@ -67,6 +69,7 @@ class Link:
     control: str = ""
     available: str = ""
     compression: str = ""
+    trouble: str = ""
 
     @property
     def trip(self) -> float:
@@ -95,12 +98,23 @@ async def measure(reach: Reach, *, quick: bool) -> Link:
         if link.large is not None:
             await _ask_controls(shell, link)
             if not quick:
-                await _downloads(reach, shell, link)
+                link.trouble = await _tried(_downloads(reach, shell, link))
     except asyncio.TimeoutError:
         raise NoShell("the host's shell does not answer", where=dialer.name) from None
     finally:
         await transport.close()
     return link
+
+
+async def _tried(work: Coroutine[Any, Any, None]) -> str:
+    """Do it; why it failed, if the network is to blame."""
+    try:
+        await work
+    except asyncio.TimeoutError:
+        return "a connection was made and brought nothing"
+    except TransportError as error:
+        return error.what
+    return ""
 
 
 async def _trip(shell: Shell, seconds: float, text: str = "") -> float:

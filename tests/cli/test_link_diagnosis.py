@@ -83,6 +83,7 @@ def test_nothing_that_came_is_no_division_by_zero() -> None:
     [
         ({"start": 0.9}, "login shell", "~/.bashrc"),
         ({"large": None, "rates": [], "sent": None}, "large packets", "mtu 1280"),
+        ({"trouble": "refused", "rates": [], "sent": None}, "rate", "try again"),
         ({"compression": "zlib@openssh.com"}, "ssh compression", "costs more"),
     ],
 )

@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import socket
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -133,8 +134,7 @@ async def test_where_ss_is_missing_the_host_is_asked() -> None:
         for tool in tools:
             (path / tool.rpartition("/")[2]).symlink_to(tool)
 
-        def reach(words: object) -> SshDialer:
-            assert isinstance(words, tuple)
+        def reach(words: Sequence[str]) -> SshDialer:
             named = ["env", f"PATH={path}", *words]
             return SshDialer("far", named, config_paths=[server.config])
 
@@ -144,3 +144,15 @@ async def test_where_ss_is_missing_the_host_is_asked() -> None:
     assert link.sent.segments > 0
     assert [1, 4] == [rate.lanes for rate in link.rates]
     assert all(rate.speed > 0 for rate in link.rates)
+
+
+@limited
+async def test_downloads_that_are_refused_leave_the_rest(sshd: Server) -> None:
+    def reach(words: Sequence[str]) -> SshDialer:
+        command = words if len(words) == 1 else ["false"]
+        return SshDialer("far", command, config_paths=[sshd.config])
+
+    link = await measure(reach, quick=False)
+    assert "sends nothing" in link.trouble
+    assert [] == link.rates
+    assert link.large is not None
