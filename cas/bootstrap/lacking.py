@@ -76,12 +76,16 @@ def _platforms(python: FarPython) -> list[str]:
 
 
 def _build(python: FarPython) -> str:
-    """In a checkout of cas: its own compiled part."""
+    """In a checkout of cas: its own compiled part, for whatever machine and old C libraries."""
     kind = "gnu" if python.glibc is not None else "musl"
     compatible = "manylinux2014" if kind == "gnu" else "musllinux_1_2"
-    words = ["maturin", "build", "--release", "--zig", "--target"]
-    words += [f"{python.machine}-unknown-linux-{kind}", "--compatibility", compatible]
-    return shlex.join([*words, "--out", "wheels"]) + "   # in cas's source tree"
+    target = f"{python.machine}-unknown-linux-{kind}"
+    words = ["maturin", "build", "--release", "--zig", "--target", target]
+    build = shlex.join([*words, "--compatibility", compatible, "--out", "wheels"])
+    return (
+        f"rustup target add {target} && {build}"
+        "   # in cas's source tree, after `pip install maturin ziglang`"
+    )
 
 
 def describe(python: FarPython) -> str:

@@ -71,7 +71,7 @@ def command(
     if as_json:
         output.json_line(_fields(name, placed))
     else:
-        _show(placed)
+        _show(placed, source.agent)
     return EXIT_DONE
 
 
@@ -120,7 +120,7 @@ def _fields(name: str, placed: Placed) -> dict[str, object]:
     }
 
 
-def _show(placed: Placed) -> None:
+def _show(placed: Placed, planned: str | None) -> None:
     from cas.bootstrap.lacking import commands, describe
 
     output.result(f"{describe(placed.python)} at {placed.python.path}")
@@ -137,9 +137,12 @@ def _show(placed: Placed) -> None:
         [fetch] = commands(placed.python, [lack])
         output.result(f"  ! {lack.name} is not compiled: {lack.why}; if there is a wheel of it, ")
         output.result(f"    `{fetch}` and --wheels wheels")
-    if placed.far.installed:
+    agent = shlex.join(placed.agent)
+    if planned not in (None, agent):
+        output.result("  ! the plan says how to start another agent; for this one, that would be")
+    elif placed.far.installed:
         path = output.printable(placed.far.installed)
         output.result(f"  ! {path} is in the PATH there, and used first unless the plan says:")
     else:
         output.result("`cas sync` finds it by itself; in a plan, that would be")
-    output.result(f"agent = {json.dumps(shlex.join(placed.agent))}")
+    output.result(f"agent = {json.dumps(agent)}")

@@ -126,6 +126,7 @@ def test_people_get_the_line_for_the_plan_and_it_works(place: Place) -> None:
     confined = line.replace(' serve"', ' serve --root /usr"')
     plan.write_text(before.replace("[source.npu]\n", f"[source.npu]\n{confined}\n"))
     assert 3 == place.cas("sync")[0]
+    assert "the plan says how to start another agent" in place.cas("bootstrap", "npu")[1]
 
 
 async def test_words_behind_the_usual_command_reach_the_agent(place: Place) -> None:
