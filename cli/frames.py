@@ -120,7 +120,7 @@ def _lane_row(lane: LaneReading, *, with_source: bool) -> list[str]:
 def lanes_text(lanes: Sequence[LaneReading]) -> str:
     """How many lanes there are in which state: `24 lanes (21 up, 2 suspect, 1 login)`."""
     counts = Counter(lane.state for lane in lanes)
-    states = [state for state in ("up", "suspect", "lost", "login") if counts[state]]
+    states = [state for state in ("up", "suspect", "lost", "retiring", "login") if counts[state]]
     total = output.plural(len(lanes), "lane")
     if states == ["up"]:
         return total

@@ -165,6 +165,7 @@ class Lanes:
 
     async def goodbye(self) -> None:
         """Tell the agent that nothing more is needed, as far as it can be told quickly."""
+        self._closing = True  # lanes that end now are not lost
         goodbyes = (within(GOODBYE_SECONDS, lane.send(Bye())) for lane in self._open)
         await asyncio.gather(*goodbyes, return_exceptions=True)
 

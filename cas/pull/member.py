@@ -22,6 +22,9 @@ class Member:
         self._flow = LaneFlow(now)
         self.waker = asyncio.Event()
         self.waker.set()
+        self.retired: float | None = None  # since when it is given no more to do
+        self._allowed = 0
+        self._told = 0  # of what arrived, since it was retired
         self.noted = now  # when it was last found to have brought something
         self.tasks: tuple[asyncio.Task[None], ...] = ()  # that read and write it
         self._asked: dict[int, float] = {}  # when each beat was sent
@@ -33,8 +36,12 @@ class Member:
 
     def credit(self, now: float, throttle: Throttle) -> Credit | None:
         """What the far end is to know of arrivals and allowances, if it is time to tell it."""
-        allowed = self._flow.grant(now, throttle)
-        return None if allowed is None else Credit(self.shown.payload, allowed)
+        if self.retired is None:
+            allowed = self._flow.grant(now, throttle)
+            self._allowed = self._allowed if allowed is None else allowed
+            return None if allowed is None else Credit(self.shown.payload, allowed)
+        told, self._told = self._told, self.shown.payload
+        return Credit(self._told, self._allowed) if told != self._told else None
 
     def asked(self, beat: int, now: float) -> None:
         """A beat was sent."""

@@ -3,6 +3,7 @@
 - A lane in doubt keeps its connection, gets no work, and is replaced; what it had is sent again.
 - When all are in doubt the link is out: one login at a time tries it, until it is back or
   given up.
+- Lanes that are too many, when more did not pay, get no more to do and are closed.
 - Lanes that are missing are opened, a few at a time, once there is something to send over them.
 - A login that finds no agent means a new agent, if no other lane is left.
 
@@ -32,6 +33,7 @@ from cas.pull.state import LaneState, SyncState
 from cas.transport.base import Dialer
 
 TICK_SECONDS = 0.25
+RETIRE_SECONDS = 5.0  # what a lane has been allowed comes in two, and a round trip
 LATE_SECONDS = 3.0  # since the last tick: this process did not run
 BEAT_SECONDS = 15.0
 MOST = 24
@@ -176,6 +178,7 @@ class Minder:
             open_lanes=self._healthy,
             is_hungry=self._is_hungry(now),
         )
+        self._retire(now)
         self._give_up(now)
         self._call(now)
         for member in members.values():
@@ -225,7 +228,23 @@ class Minder:
                 self._judge(member, "up", TRUSTED)
                 self._lanes.note(f"lane {member.number} is back")
         for number in self._silence.to_drop(now):
-            self._drop(self._lanes.members[number])
+            self._drop(self._lanes.members[number], "silent, and replaced")
+
+    def _retire(self, now: float) -> None:
+        """Let lanes go that are too many: those in doubt at once, others when what they have been
+        allowed has come."""
+        surplus = self._healthy - self._climb.wanted
+        members = list(self._lanes.members.values())
+        if surplus >= 0:
+            for member in members:
+                if member.shown.state == "suspect":
+                    self._drop(member, "silent, and replaced")
+        healthy = [member for member in members if member.shown.state == "up"]
+        for member in sorted(healthy, key=lambda one: one.shown.rate)[: max(surplus, 0)]:
+            member.shown.state, member.retired = "retiring", now
+        for member in members:
+            if member.retired is not None and now - member.retired > RETIRE_SECONDS:
+                self._drop(member, "not needed any more")
 
     def _judge(self, member: Member, state: str, worth: int) -> None:
         outbox = self._lanes.outbox
@@ -233,8 +252,8 @@ class Minder:
         (outbox.trust if worth == TRUSTED else outbox.doubt)(member.number)
         outbox.put_message(Doubt(member.number, worth))
 
-    def _drop(self, member: Member) -> None:
-        dropping = asyncio.create_task(self._lanes.lost(member, "silent, and replaced"))
+    def _drop(self, member: Member, why: str) -> None:
+        dropping = asyncio.create_task(self._lanes.lost(member, why))
         self._logins.add(dropping)
         dropping.add_done_callback(self._logins.discard)
 

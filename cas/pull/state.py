@@ -62,7 +62,7 @@ class LaneState:
 
     source: str
     number: int
-    state: str = "login"  # then "up", "suspect", "lost"
+    state: str = "login"  # then "up", "suspect", "retiring", "lost"
     bytes_in: int = 0  # everything counted
     payload: int = 0  # of it, bytes of pieces
     rate: float = 0.0  # of payload, bytes a second lately
