@@ -9,6 +9,7 @@ what a store holds counts for more as soon as it holds some MiB of a label.
 
 from __future__ import annotations
 
+from cas.agent.pace import COSTS, FITS, LEVELS
 from cas.redundancy.labels import Label, Sort, Width
 
 SKELETON, FILL = 0.025, 0.02
@@ -41,9 +42,11 @@ KINDS = {
 # Weights and the like when it is large, tables and small models when it is not.
 BIN = {Width.SMALL: 0.4, Width.MIDDLE: 0.6, Width.LARGE: 0.95}
 
-# Compressed size at a level of zstd beside level 9 (docs/benchmarks.md, history in frames); between
-# them the next lower one counts. What does not compress is the same at all of them.
-BY_LEVEL = {1: 1.16, 3: 1.1, 6: 1.04, 9: 1.0, 12: 0.98, 16: 0.95, 19: 0.91}
+# What the small corpus came to at a level of zstd beside level 9, its weights left out; between them
+# the next lower one counts. What does not compress is the same at all of them.
+BY_LEVEL = {1: 1.23, 3: 1.13, 6: 1.014, 9: 1.0, 12: 0.994, 17: 0.95, 19: 0.92}
+FASTEST = 230e6  # plain bytes a second at the first of the levels that a link chooses from
+USUAL = 0.28  # of plain bytes, that cross the wire
 HARDLY = 0.9  # ratios from which a level makes no difference
 
 
@@ -67,3 +70,11 @@ def _at_nine(label: Label) -> float:
     if label.kind == b"bin":
         return BIN[label.width]
     return KINDS.get(label.kind, UNKNOWN[label.width])
+
+
+def level_at(rate: float) -> int:
+    """The level that the agent will come to where the link chooses (`cas/agent/pace.py`), given its
+    rate in wire bytes a second."""
+    needed = FITS * USUAL * FASTEST / rate  # of the first level's time for a plain byte
+    return max((level for level, cost in zip(LEVELS, COSTS, strict=True) if cost <= needed),
+               default=LEVELS[0])  # fmt: skip

@@ -13,6 +13,7 @@ from cli import options, output
 
 if TYPE_CHECKING:
     from cas.plan import Plan
+    from cli.rate import Rate
     from cli.tiers import Chosen, Scanned
 
 
@@ -60,8 +61,9 @@ def command(
     with wiring.reading(wiring.store_root(store_path, plan_path)) as store:
         chosen = choose(store, plan, names)
         numbers = _order(chosen, plan, left_out, order)
-        costs = estimate(store, [t.snapshot for t in chosen.scanned], _level(plan, chosen.scanned))
         speed = given or measured_rate(store)
+        level = _level(plan, chosen.scanned, speed)
+        costs = estimate(store, [tier.snapshot for tier in chosen.scanned], level)
     found = Outlook(chosen.scanned, costs, numbers, speed)
     if as_json:
         for event, fields in json_events(found):
@@ -98,11 +100,13 @@ def _named(chosen: Chosen, plan: Plan | None, names: Sequence[str]) -> list[str]
     return [name for name in wanted if name in scanned]
 
 
-def _level(plan: Plan | None, tiers: Sequence[Scanned]) -> int:
-    """The zstd level to count with: that of the first tier's source."""
+def _level(plan: Plan | None, tiers: Sequence[Scanned], rate: Rate | None) -> int:
+    """The zstd level to count with: that of the first tier's source, or what the link will choose
+    at this rate."""
+    from cas.redundancy.priors import level_at
     from cli.wiring import SSH_LEVEL, level_for
 
-    for tier in tiers:
-        if plan is not None and tier.snapshot.source in plan.sources:
-            return level_for(plan.sources[tier.snapshot.source]) or SSH_LEVEL
-    return SSH_LEVEL
+    sources = plan.sources if plan is not None else {}
+    named = [sources[tier.snapshot.source] for tier in tiers if tier.snapshot.source in sources]
+    level = level_for(named[0]) if named else 0
+    return level or (SSH_LEVEL if rate is None else level_at(rate.value))

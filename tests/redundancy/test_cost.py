@@ -24,7 +24,7 @@ from cas.redundancy.inside import Inside
 from cas.redundancy.labels import Label, Labeller, Sort, Width
 from cas.redundancy.learn import learn
 from cas.redundancy.overlap import Overlap
-from cas.redundancy.priors import BY_LEVEL, prior
+from cas.redundancy.priors import BY_LEVEL, level_at, prior
 from cas.redundancy.tally import Count
 from cas.store.store import Store
 from tests.pull.world import World
@@ -152,6 +152,11 @@ def test_priors_are_ratios_and_a_higher_level_never_costs_more(level: int) -> No
     assert prior(Label(Sort.PLAIN, kind=b"c"), level) == pytest.approx(
         prior(Label(Sort.PLAIN, kind=b"c"), 9) * BY_LEVEL[max(k for k in BY_LEVEL if k <= level)]
     )
+
+
+def test_a_slower_link_leaves_time_for_a_higher_level() -> None:
+    rates = [1e3, 80e3, 600e3, 3e6, 8e6, 12e6, 50e6, 1e12]
+    assert [19, 19, 17, 12, 9, 6, 3, 3] == [level_at(rate) for rate in rates]
 
 
 def test_learning_tells_labels_apart_that_segments_mix() -> None:
