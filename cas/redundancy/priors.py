@@ -42,8 +42,8 @@ KINDS = {
 # Weights and the like when it is large, tables and small models when it is not.
 BIN = {Width.SMALL: 0.4, Width.MIDDLE: 0.6, Width.LARGE: 0.95}
 
-# What the small corpus came to at a level of zstd beside level 9, its weights left out; between them
-# the next lower one counts. What does not compress is the same at all of them.
+# What the small corpus came to at a level of zstd beside level 9, its weights left out; between
+# them the next lower one counts. What does not compress is the same at all of them.
 BY_LEVEL = {1: 1.23, 3: 1.13, 6: 1.014, 9: 1.0, 12: 0.994, 17: 0.95, 19: 0.92}
 FASTEST = 230e6  # plain bytes a second at the first of the levels that a link chooses from
 USUAL = 0.28  # of plain bytes, that cross the wire
