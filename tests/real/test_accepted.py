@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
+
+from tests.unpack.quine import gzip_quine
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = ROOT / "docs"
@@ -54,16 +58,30 @@ def _repository(at: Path) -> None:
     _run("git", "commit", "-qm", "texts", cwd=repository, **names)
 
 
-@pytest.fixture
-def source(tmp_path: Path) -> Path:
+def _odd(at: Path) -> None:
+    """What unpacks to itself, and zips in zips in zips."""
+    (at / "itself.gz").write_bytes(20 * gzip_quine())
+    data = bytes(2**20)
+    for _ in range(6):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            for number in range(16):
+                archive.writestr(f"{number}.zip", data)
+        data = out.getvalue()
+    (at / "42.zip").write_bytes(data)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory of everything, each holding the same texts."""
     for tool in NEEDED:
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
-    at = tmp_path / "source"
+    at = tmp_path_factory.mktemp("accepted") / "source"
     at.mkdir()
     _image(at)
     _repository(at)
+    _odd(at)
     for option, suffix in (("-z", "gz"), ("-j", "bz2"), ("-J", "xz")):
         _run("tar", option, "-cf", f"texts.tar.{suffix}", "-C", ROOT, "docs", cwd=at)
     _run("zip", "-qr", at / "texts.zip", "docs", cwd=ROOT)
@@ -72,13 +90,20 @@ def source(tmp_path: Path) -> Path:
     return at
 
 
-def test_all_of_it(source: Path, tmp_path: Path) -> None:
-    (tmp_path / "plan.toml").write_text(PLAN.format(source))
-    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
+@pytest.fixture(scope="module")
+def restored(source: Path) -> Path:
+    """The same directory, fetched and restored by commands that ended well."""
+    home = source.parent
+    (home / "plan.toml").write_text(PLAN.format(source))
+    cache = {"XDG_CACHE_HOME": str(home / "cache"), "PYTHONPATH": str(ROOT)}
     cas = (sys.executable, "-m", "cli")
-    _run(*cas, "sync", cwd=tmp_path, **cache)
-    _run(*cas, "restore", "all", "--to", "out", cwd=tmp_path, **cache)
-    out = tmp_path / "out" / str(source).lstrip("/")
+    _run(*cas, "sync", cwd=home, **cache)
+    _run(*cas, "restore", "all", "--to", "out", cwd=home, **cache)
+    return home / "out" / str(source).lstrip("/")
+
+
+def test_all_of_it(source: Path, restored: Path, tmp_path: Path) -> None:
+    out = restored
     _run("diff", "-r", source, out, cwd=tmp_path)
     assert "sha256:" in _run("skopeo", "inspect", f"oci-archive:{out}/image.oci.tar", cwd=tmp_path)
     for tool, suffix in (("gzip", "gz"), ("bzip2", "bz2"), ("xz", "xz")):
@@ -87,3 +112,20 @@ def test_all_of_it(source: Path, tmp_path: Path) -> None:
     assert "texts.tar.gz" in _run("ar", "t", out / "texts.deb", cwd=tmp_path)
     _run("git", "fsck", "--strict", cwd=out / "repository")
     assert "" == _run("git", "status", "--porcelain", cwd=out / "repository")
+
+
+def test_a_container_can_be_had_of_the_image(restored: Path, tmp_path: Path) -> None:
+    if os.geteuid():
+        pytest.skip("buildah needs root, or a user's range of ids")
+    if shutil.which("buildah") is None:
+        pytest.skip("buildah is not installed")
+    places = ("--root", tmp_path / "root", "--runroot", tmp_path / "run")
+    buildah = ("buildah", *places, "--storage-driver", "vfs")
+    image = _run(*buildah, "pull", f"oci-archive:{restored}/image.oci.tar", cwd=tmp_path).strip()
+    container = _run(*buildah, "from", "--pull-never", image, cwd=tmp_path).strip()
+    try:
+        mounted = _run(*buildah, "mount", container, cwd=tmp_path).strip()
+        for name in ("texts", "again"):
+            _run("diff", "-r", TEXTS, Path(mounted, name), cwd=tmp_path)
+    finally:
+        _run(*buildah, "rm", container, cwd=tmp_path)

@@ -22,9 +22,11 @@ from cas.unpack.limits import (
     STREAM_FREE,
     is_too_deep,
 )
+from cas.unpack.splitters import CodecSplitters
 from tests.unpack.carry import CarrySplitters
 from tests.unpack.files import some_files
-from tests.unpack.taking import Taken, check, take_apart
+from tests.unpack.quine import gzip_quine
+from tests.unpack.taking import Taken, again, check, take_apart
 from tests.unpack.test_gzip import framed
 from tests.unpack.test_tar import archive as tar_of
 
@@ -100,6 +102,32 @@ def test_a_zip_of_zips_ends() -> None:
     taken = check(bomb(6, 16))
     assert copied(taken) < EXPANSION_FREE + 4 * EXPANSION * len(taken.data) + 64 * 2**20
     assert any("over the limits" in note for note in taken.notes)
+
+
+def test_ten_gigabytes_of_zeros_are_not_looked_through() -> None:
+    """The same MiB over and over: made at once, and 10 MB that say they are 10 GB."""
+    squeezer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    unit = squeezer.compress(bytes(2**20)) + squeezer.flush(zlib.Z_FULL_FLUSH)
+    header, trailer = gzip.compress(b"")[:10], bytes(8)  # nobody gets as far as to the trailer
+    data = header + 10 * 2**10 * unit + b"\x03\0" + trailer
+    taken = check(data)
+    assert [OVER] == taken.notes
+    assert copied(taken) < STREAM_FREE + 2 * STREAM_EXPANSION * 2**16 + len(data)
+
+
+@pytest.mark.parametrize("copies", [1, 20])
+def test_what_unpacks_to_itself_ends(copies: int) -> None:
+    """Copies of a quine, end to end, are one too, and large enough to be looked into."""
+    data = copies * gzip_quine()
+    assert data == gzip.decompress(data)
+    with ThreadPoolExecutor(1) as pool:
+        taken = take_apart(data, CodecSplitters(pool))
+        assert (taken is None) == (copies == 1)
+        inside = check(tar_of({"a": data, "b": data}), splitters=CodecSplitters(pool), joiners={})
+    if taken is not None:
+        assert data == again(taken, {})
+        assert ["too deep in other archives"] == taken.notes
+        assert ["a: too deep in other archives", "b: too deep in other archives"] == inside.notes
 
 
 def test_a_skeleton_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
