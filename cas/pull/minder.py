@@ -36,6 +36,8 @@ TICK_SECONDS = 0.25
 RETIRE_SECONDS = 5.0  # what a lane has been allowed comes in two, and a round trip
 LATE_SECONDS = 3.0  # since the last tick: this process did not run
 BEAT_SECONDS = 15.0
+REFUSAL_SECONDS = 10.0  # what fails later was not refused, but silent
+STALE_SECONDS = 30.0  # a login that takes longer (22 s: the slowest of 24 at 80 kB/s)
 MOST = 24
 HUNGRY_SECONDS = 1.5  # between two frames the agent may have nothing for a moment
 WORTH_LANES = 256 * 2**10  # bytes that wait at the agent: a sync that brings less needs one lane
@@ -259,11 +261,14 @@ class Minder:
 
     def _call(self, now: float) -> None:
         """Log in as often as lanes are missing, but not too often at a time."""
-        going = sum(shown.state == "login" for shown in self._state.lanes)
+        # Those that an outage has caught wake as late as lanes do: they hold up no others.
+        ages = [now - shown.heard for shown in self._state.lanes if shown.state == "login"]
         if self._silence.is_outage(now):
-            if self._silence.probe_due(now, going):
-                self._log_in(self._silence.login_limit)
+            limit = self._silence.login_limit
+            if self._silence.probe_due(now, sum(age < limit for age in ages)):
+                self._log_in(limit)
             return
+        going = sum(age < STALE_SECONDS for age in ages)
         self._needed = self._needed or self._lanes.backlog >= WORTH_LANES
         if not self._needed:
             return
@@ -287,11 +292,9 @@ class Minder:
             self._lanes.add(lane, shown, time.monotonic() - began)
             self._turned_away = 0
         except (CasError, asyncio.TimeoutError) as error:
-            self._silence.login_failed(
-                time.monotonic(),
-                is_refused=not isinstance(error, asyncio.TimeoutError),
-                jitter=random.random(),
-            )
+            now = time.monotonic()
+            is_late = isinstance(error, asyncio.TimeoutError) or now - began >= REFUSAL_SECONDS
+            self._silence.login_failed(now, is_refused=not is_late, jitter=random.random())
             self._refused(error)
         finally:
             if shown.state == "login" and shown in self._state.lanes:

@@ -20,7 +20,7 @@ What counts is bytes on a lane, never requests:
   logins were slow, none has succeeded yet, and every fourth time, for a link that has got slower),
   1-2 s apart.
 - A refused login (sshd's MaxStartups, its penalties, a limit of the host) is no outage: wait 1, 2,
-  4, 8, 15 s, and one at a time until one succeeds. Never more than 4 are in progress: with the
+  4, 8, 15 s, and one at a time until one succeeds; not so for one that just was not answered. Never more than 4 are in progress: with the
   default MaxStartups of 10 no login of 24 was lost then.
 
 Two clocks end it all, and no peer can stop them. *Given up*: for `give_up` seconds no byte came
@@ -100,11 +100,11 @@ class Logins:
         self._failures = self._refusals = 0
         self._not_before = float("-inf")
 
-    def failed(self, now: float, *, is_refused: bool, is_outage: bool, jitter: float) -> None:
+    def failed(self, now: float, *, is_refused: bool, jitter: float) -> None:
         """One was refused, or nobody answered; `jitter` is random, in [0, 1]."""
         self._failures += 1
         pause = PROBE_PAUSE_SECONDS * (1 + jitter)
-        if is_refused or not is_outage:
+        if is_refused:
             step = min(self._refusals, len(REFUSED_SECONDS) - 1)
             self._refusals += 1
             pause = max(pause, REFUSED_SECONDS[step])
@@ -180,8 +180,7 @@ class Silence(Generic[L]):
 
     def login_failed(self, now: float, *, is_refused: bool, jitter: float) -> None:
         """An attempt has failed; `is_refused` if the host answered at all, `jitter` in [0, 1]."""
-        is_outage = self.is_outage(now)
-        self._logins.failed(now, is_refused=is_refused, is_outage=is_outage, jitter=jitter)
+        self._logins.failed(now, is_refused=is_refused, jitter=jitter)
 
     def paused(self, seconds: float) -> None:
         """For so long this process did not look (stopped, busy, suspended): no silence of others.

@@ -186,6 +186,15 @@ def test_refused_logins_wait_longer_each_time_and_go_one_by_one() -> None:
     assert 0 == silence.logins_allowed(now, LOGINS_AT_ONCE + 1)
 
 
+def test_logins_that_nobody_answers_are_no_refusals() -> None:
+    silence = _over("a")
+    for now in (40.0, 40.1, 40.2, 40.3):  # begun before an outage that is over
+        silence.came("a", now)
+        silence.login_failed(now, is_refused=False, jitter=0.5)
+    assert 0 == silence.logins_allowed(41.0, 0)
+    assert LOGINS_AT_ONCE == silence.logins_allowed(42.0, 0)
+
+
 def test_given_up_ten_minutes_after_the_last_byte_or_login() -> None:
     silence = _over("a")
     silence.asked("a", 1.0)
