@@ -20,8 +20,8 @@ What counts is bytes on a lane, never requests:
   logins were slow, none has succeeded yet, and every fourth time, for a link that has got slower),
   1-2 s apart.
 - A refused login (sshd's MaxStartups, its penalties, a limit of the host) is no outage: wait 1, 2,
-  4, 8, 15 s, and one at a time until one succeeds; not so for one that just was not answered. Never more than 4 are in progress: with the
-  default MaxStartups of 10 no login of 24 was lost then.
+  4, 8, 15 s, and one at a time until one succeeds. One that was not answered is no refusal. Never
+  more than 4 are in progress: with the default MaxStartups of 10 no login of 24 was lost then.
 
 Two clocks end it all, and no peer can stop them. *Given up*: for `give_up` seconds no byte came
 and no login succeeded. *Stalled*: bytes do come, and nothing useful has for `give_up` seconds
