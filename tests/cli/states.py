@@ -38,7 +38,7 @@ def lane_states() -> st.SearchStrategy[LaneState]:
         LaneState,
         source=st.sampled_from(["npu", "模型"]),
         number=st.integers(min_value=-1, max_value=10**6),
-        state=st.sampled_from(["login", "up", "suspect", "lost"]),
+        state=st.sampled_from(["login", "up", "suspect", "retiring", "lost"]),
         bytes_in=SIZES,
         payload=SIZES,
         rate=st.floats(min_value=0, max_value=1e12),

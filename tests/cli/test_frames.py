@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from cas.entry import Problem
 from cas.pull.state import LaneState, Phase, SyncState, TierState
-from cli.frames import bar, frame
+from cli.frames import bar, frame, lanes_text
 from cli.meter import Meter, Reading
 from cli.table import cell_width
 from tests.cli.states import lane_states, tier_states, usual, with_lanes
@@ -121,6 +121,14 @@ def test_where_lanes_have_no_room_those_in_trouble_are_shown_and_all_are_counted
     assert lines[5].startswith("1     suspect")
     assert lines[6].startswith("new   login")
     assert "24 lanes (22 up, 1 suspect, 1 login)" in lines
+
+
+def test_every_lane_is_counted_whatever_its_state() -> None:
+    state = with_lanes(5)
+    state.lanes[0].state, state.lanes[2].state = "retiring", "lost"
+    lanes = _read(state).lanes
+    assert "5 lanes (1 up, 1 suspect, 1 lost, 1 retiring, 1 login)" == lanes_text(lanes)
+    assert "1 lane" == lanes_text([lane for lane in lanes if lane.state == "up"])
 
 
 def test_a_low_terminal_only_counts_lanes() -> None:
