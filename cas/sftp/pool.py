@@ -2,8 +2,9 @@
 
 What is to be asked of the server is a *job*: it works on any session, and may be begun again on
 another as often as sessions are lost, since all of them only read. Whoever is free takes the next
-job; nothing goes in step. A connection has as many jobs under way as come back within a second or
-two: a slow link is not filled with what would only wait in it, and a long one not left empty.
+job; nothing goes in step. A connection has as many jobs under way as come back about as soon as
+one alone would (`_Depth`): a long link is not left empty, and a slow one not filled with what would
+only wait in it, and be waited for when all the others are done.
 
 A connection over which nothing has come for `SILENT_SECONDS` while something is under way, or
 hardly more than keepalives for `CRAWLING_SECONDS`, is closed, and what it had goes back to the head
@@ -32,10 +33,12 @@ SILENT_SECONDS = 25.0
 CRAWLING_SECONDS, CRAWLING_SIZE = 120.0, 4096
 WATCH_SECONDS = 1.0
 RETRY_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
-LOGINS_AT_ONCE = 4  # OpenSSH begins to refuse at ten
+LOGINS_AT_ONCE = 7  # OpenSSH begins to refuse at ten
 LOSSES_LIMIT = 8  # connections that one job may lose: it may be what loses them
 JOBS_FIRST, JOBS_LEAST, JOBS_MOST = 4, 2, 32  # under way on a connection
-QUICK_SECONDS, SLOW_SECONDS = 2.0, 6.0
+QUICK, SLOW = 2.0, 4.0  # times the least that a job took of late
+DEPTH_SECONDS = 20.0  # "of late"
+SOLO_SECONDS = 1.0  # that one connection is given to be done with all there is to do
 
 T = TypeVar("T")
 Work = Callable[[SftpSession], Awaitable[T]]
@@ -105,6 +108,7 @@ class Pool:
         self._sessions: set[SftpSession] = set()
         self._ended_in = self._ended_out = 0
         self._heard = time.monotonic()
+        self._began: float | None = None  # when there was first something to do
         self._failure: TransportError | None = None
         self._last_error = ""
         self._tasks = [
@@ -134,6 +138,7 @@ class Pool:
             raise self._failure
         if not (self._first or self._waiting or self._under_way):
             self._heard = time.monotonic()
+            self._began = self._began or self._heard
         job = _Job(work, self._loop.create_future(), is_long, is_bulk=not first)
         (self._first if first else self._waiting).append(job)
         self._bell.ring()
@@ -167,22 +172,28 @@ class Pool:
 
     async def _connected(self) -> SftpSession:
         """A new connection, when there is more to do than the others do."""
-        while len(self._first) + len(self._waiting) <= JOBS_LEAST * len(self._sessions):
-            await self._bell.rung()
+        while not self._is_worth_another():
+            await asyncio.wait((self._bell.rung(),), timeout=SOLO_SECONDS)
         async with self._logins:
             return await self._dialer.connect_sftp()
+
+    def _is_worth_another(self) -> bool:
+        waiting = len(self._first) + len(self._waiting)
+        is_busy = bool(waiting or self._under_way)
+        for_long = self._began is not None and time.monotonic() - self._began > SOLO_SECONDS
+        return waiting > JOBS_LEAST * len(self._sessions) or (is_busy and for_long)
 
     async def _serve(self, session: SftpSession) -> bool:
         """Take jobs until the connection is lost; whether any was done."""
         self._sessions.add(session)
         running: dict[asyncio.Task[float | None], _Job] = {}
-        depth = JOBS_FIRST
+        depth = _Depth()
         watch = _Watch(session, self._silent)
         served = False
         bell = self._bell.rung()
         try:
             while True:
-                while len(running) < depth and (job := self._next()) is not None:
+                while len(running) < depth.jobs and (job := self._next()) is not None:
                     running[asyncio.create_task(self._try(job, session))] = job
                 if bell.done():
                     bell = self._bell.rung()
@@ -194,7 +205,8 @@ class Pool:
                     seconds = task.result()  # raises TransportError
                     self._under_way.discard(running.pop(task))
                     served = True
-                    depth = _adjusted(depth, seconds)
+                    if seconds is not None:
+                        depth.took(seconds)
                 watch.look(any(not job.is_long for job in running.values()))
         except TransportError as error:
             self._last_error = str(error)
@@ -302,10 +314,23 @@ class _Watch:
             raise TransportError(f"next to nothing has come for {CRAWLING_SECONDS:.0f} s")
 
 
-def _adjusted(depth: int, seconds: float | None) -> int:
-    """How many jobs may be under way after one that took so long."""
-    if seconds is None:
-        return depth
-    if seconds < QUICK_SECONDS:
-        return min(depth + 1, JOBS_MOST)
-    return max(depth // 2, JOBS_LEAST) if seconds > SLOW_SECONDS else depth
+class _Depth:
+    """How many jobs a connection has under way: one more as long as they come back as quickly as
+    ever, one less when they wait for each other (as Vegas does with packets)."""
+
+    def __init__(self) -> None:
+        self.jobs = JOBS_FIRST
+        self._least = self._least_before = float("inf")
+        self._since = time.monotonic()
+
+    def took(self, seconds: float) -> None:
+        """A job came back after so long."""
+        now = time.monotonic()
+        if now - self._since > DEPTH_SECONDS:
+            self._since, self._least_before, self._least = now, self._least, float("inf")
+        self._least = min(self._least, seconds)
+        least = min(self._least, self._least_before)
+        if seconds < QUICK * least + 0.02:
+            self.jobs = min(self.jobs + 1, JOBS_MOST)
+        elif seconds > SLOW * least:
+            self.jobs = max(self.jobs - 1, JOBS_LEAST)

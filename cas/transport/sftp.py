@@ -143,13 +143,20 @@ class SftpSession:
         the next `read` of it. With `strict`, raises Changed unless it is as it was `seen` when it
         is opened."""
         file = await asyncio.shield(self._opened(path, seen, strict))
-        return await self._some(file, offset, size)
+        data = await self._some(file, offset, size)
+        return data + await self._rest(file, offset, size, data)
 
     async def read_small(self, path: bytes, size: int) -> tuple[bytes, Attributes]:
         """Up to `size` (at most PIECE) bytes of a file, and what it is after they were read."""
         file = await self._open(path)
         try:
-            return await self._some(file, 0, size), _attributes(await _asked(file.stat()))
+            # Requests about one file are answered in the order in which they are sent.
+            reading = asyncio.ensure_future(self._some(file, 0, size))
+            looking = asyncio.ensure_future(_asked(file.stat()))
+            data, after = await asyncio.gather(reading, looking)
+            if rest := await self._rest(file, 0, size, data):
+                data, after = data + rest, await _asked(file.stat())
+            return data, _attributes(after)
         finally:
             self._closing(file)
 
@@ -186,7 +193,9 @@ class SftpSession:
         return bytes(said[:limit])
 
     async def _open(self, path: bytes) -> _Reader:
-        opening = self._client.open(path, "rb", encoding=None, block_size=PIECE)
+        # With blocks of 0 bytes a `read` is one request. Of several, put together by the library,
+        # one could find an end where another finds more, and zeros would stand between.
+        opening = self._client.open(path, "rb", encoding=None, block_size=0)
         return await _asked(opening)
 
     def _opened(self, path: bytes, seen: Attributes, strict: bool) -> asyncio.Future[_Reader]:
@@ -221,6 +230,16 @@ class SftpSession:
 
     def _closing(self, file: _Reader) -> None:
         asyncio.ensure_future(_closed(file)).add_done_callback(_ignored)
+
+    async def _rest(self, file: _Reader, offset: int, size: int, data: bytes) -> bytes:
+        """What follows `data`, which was read at `offset`, up to `size`: some servers give a part
+        at a time."""
+        rest = b""
+        done = len(data)
+        while 0 < done < size and (more := await self._some(file, offset + done, size - done)):
+            rest += more
+            done += len(more)
+        return rest
 
     async def _some(self, file: _Reader, offset: int, size: int) -> bytes:
         data = await _asked(file.read(size, offset))

@@ -76,6 +76,22 @@ def test_an_honest_one(tmp_path: Path) -> None:
     assert 2 == server.requests.count(strange.OPEN) - 1  # `read` keeps it open
 
 
+def test_one_that_gives_a_part_at_a_time(tmp_path: Path) -> None:
+    data = bytes(range(250)) * 4
+
+    def part(rest: bytes) -> bytes:
+        offset, size = struct.unpack(">QI", rest[-12:])
+        some = data[offset : offset + min(size, 300)]
+        return bytes([DATA]) + text(some) if some else bytes([STATUS]) + status(strange.EOF)
+
+    async def ask(session: SftpSession) -> None:
+        assert (data, SEEN) == await session.read_small(b"/top/a", 1000)
+        assert data[1:] == await session.read(b"/top/a", SEEN, 1, PIECE, strict=True)
+        assert data[5:705] == await session.read(b"/top/a", SEEN, 5, 700, strict=True)
+
+    asked(tmp_path, Strange(answers={strange.READ: part}), ask)
+
+
 @pytest.mark.parametrize(
     "hello",
     [b"", b"\x02", b"\x63" + bytes(4), struct.pack(">BI", 2, 99), b"\x02" + bytes(4), bytes(3000)],
