@@ -7,36 +7,28 @@ when, by which command line and with which versions it was made.
 from __future__ import annotations
 
 import asyncio
-import json
-import platform
-import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cas import __version__
 from cas.errors import EXIT_DONE, EXIT_INTERRUPTED, EXIT_LEFT_OUT, CasError
-from cas.messages import PROTOCOL
 from cas.plan import Plan, Tier
 from cas.pull.record import Limit, Record
 from cas.pull.state import SyncState
 from cas.pull.sync import SyncOptions, new_run, sync
-from cas.store.durable import commit_bytes
 from cas.store.layout import Layout
 from cas.store.writer import Writer, now_ms
 from cas.transport.base import Dialer
-from cli import output, wiring
+from cli import wiring
 from cli.events import summary_fields
 from cli.progress import display_for, shown
 from cli.pulling import Order
 from cli.running import Recorder
+from cli.runrecord import Series, remembered_lanes, write_record
 from cli.summary import report
-
-EVENTS_KEPT = 1000
-RECORDS_READ = 20  # of the newest runs, for the numbers of lanes that did best
 
 
 @dataclass(slots=True)
@@ -50,7 +42,11 @@ class _Run:
     began: float
     exit_code: int = EXIT_DONE
     error: str = ""
-    fields: dict[str, object] = field(default_factory=dict)
+    fields: dict[str, object] = field(default_factory=lambda: {"exit": None})
+    series: Series = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.series = Series(self.state)
 
     def ended(self) -> None:
         """Take down how it came out, from the exception under way if there is one."""
@@ -83,9 +79,12 @@ async def carry_out(
             store, writer = stack.enter_context(opened)
         wiring.show_store(dialers.values(), store, keeps=writer is not None)
         limit = Limit(order.limit, store.layout if writer is not None else None, run.id)
+        if writer is not None:
+            _record(store.layout, run)  # so that one that is killed is known of
         try:
             async with (
                 _recorded(store.layout, run, limit) if writer is not None else nullcontext(),
+                shown(run.series),
                 shown(display_for(run.state, as_json=order.as_json)),
             ):
                 options = _options(plan, order, store.layout, limit)
@@ -122,36 +121,4 @@ def _all_there(state: SyncState, dry_run: bool) -> bool:
 
 
 def _record(layout: Layout, run: _Run) -> None:
-    """Write the run's record. It is worth a line of talk if that fails, and no more."""
-    fields = {
-        "run": run.id.hex(),
-        "command": sys.argv[1:],
-        "host": socket.gethostname(),
-        "cas": __version__,
-        "protocol": PROTOCOL,
-        "python": platform.python_version(),
-        "started_ms": run.started_ms,
-        "finished_ms": now_ms(),
-        "lanes": run.state.best_lanes,
-        "events": run.state.events[-EVENTS_KEPT:],
-        **run.fields,
-    }
-    try:
-        line = json.dumps(fields, separators=(",", ":")) + "\n"
-        commit_bytes(layout.runs / f"{run.id.hex()}.json", line.encode("ascii"))
-    except OSError as error:
-        output.say(f"the run could not be recorded: {error.strerror}")
-
-
-def remembered_lanes(layout: Layout) -> dict[str, int]:
-    """How many lanes did best, by source, as the last runs recorded it."""
-    found: dict[str, int] = {}
-    try:
-        records = sorted(layout.runs.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
-    except OSError:
-        return found
-    for path in records[-RECORDS_READ:]:
-        with suppress(OSError, ValueError, AttributeError):
-            said = json.loads(path.read_text("ascii")).get("lanes", {})
-            found |= {name: best for name, best in said.items() if isinstance(best, int)}
-    return found
+    write_record(layout, run.id, run.started_ms, run.state, run.series.points, run.fields)

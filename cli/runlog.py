@@ -151,7 +151,10 @@ def _what(record: Record) -> str:
 
 
 def _exit(one: Logged) -> str:
-    return "running" if one.is_running else str(one.record.get("exit", ""))
+    if one.is_running:
+        return "running"
+    code = one.record.get("exit", "")
+    return "not ended" if code is None else str(code)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -35,8 +35,8 @@ from cas.pieces import Assembler
 from cas.pull.lane import Lane, open_lane, within
 from cas.pull.member import Member
 from cas.pull.minder import LaneOptions, Minder
-from cas.pull.state import LaneState, SyncState
-from cas.transport.base import Dialer
+from cas.pull.state import LaneState, SourceState, SyncState
+from cas.transport.base import Dialer, Proved
 
 BEAT_SECONDS = 15.0
 INBOX_SIZE = 8 * 2**20  # bytes that were received and not taken yet: then we read no further
@@ -107,6 +107,7 @@ class Lanes:
             self._state.lanes.remove(shown)
             raise
         self.host = lane.host
+        self._introduce(lane)
         if self._attaching is None or "lanes" not in lane.facts:
             shown.state = "up"
             self._only = lane
@@ -190,6 +191,8 @@ class Lanes:
         if self._minder is None:
             return
         member = self.members[number] = Member(lane, number, shown, now)
+        self._known.connections += len(self.members) > 1
+        self._known.lanes = max(self._known.lanes, len(self.members))
         self.outbox.lane_opened(number)
         self.outbox.allow(number, ALL)
         self._minder.opened(member, now, seconds=seconds)
@@ -206,11 +209,27 @@ class Lanes:
         transport = member.lane.transport
         self._gone = (self._gone[0] + transport.bytes_in, self._gone[1] + transport.bytes_out)
         self._state.lanes[:] = [shown for shown in self._state.lanes if shown is not member.shown]
+        if member.retired is None:
+            self._known.lost += 1
         self.note(f"lane {member.number} is gone: {why}")
         for task in member.tasks:
             if task is not asyncio.current_task():
                 task.cancel()
         await member.lane.close()
+
+    @property
+    def _known(self) -> SourceState:
+        return self._state.sources.setdefault(self.source, SourceState())
+
+    def _introduce(self, lane: Lane) -> None:
+        """Take down who answered."""
+        known, facts = self._known, lane.facts
+        known.host, known.cas, known.protocol = lane.host, lane.peer.version, lane.peer.protocol
+        known.python, known.system = facts.get("python", ""), facts.get("platform", "")
+        if isinstance(lane.transport, Proved):
+            known.host_key = lane.transport.host_key
+        known.connections += 1
+        known.lanes = max(known.lanes, 1)
 
     def fail(self, error: CasError) -> None:
         """All is over: whoever receives is told."""
@@ -220,7 +239,7 @@ class Lanes:
 
     def note(self, text: str) -> None:
         """Something worth a line has happened."""
-        self._state.events.append(f"{self.source}: {text}")
+        self._state.note(f"{self.source}: {text}")
 
     @property
     def _patience(self) -> float | None:

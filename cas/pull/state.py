@@ -7,6 +7,7 @@ durable here, so it never passes `to_fetch` and never goes back.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -70,15 +71,39 @@ class LaneState:
 
 
 @dataclass(slots=True)
+class SourceState:
+    """What is known of a source by its connections: what it calls itself, the host key that it
+    proved to have ("" for this machine), its versions; the most lanes at a time, how many
+    connections were made in all, and how many of them were lost."""
+
+    host: str = ""
+    host_key: str = ""
+    cas: str = ""
+    protocol: int = 0
+    python: str = ""
+    system: str = ""
+    lanes: int = 0
+    connections: int = 0
+    lost: int = 0
+
+
+@dataclass(slots=True)
 class SyncState:
-    """A whole sync. `events` are lines worth a log entry, oldest first. `lanes` are those that are
-    open or being opened now."""
+    """A whole sync. `events` are lines worth a log entry, oldest first, `times` when each was
+    noted, in ms since 1970. `lanes` are those that are open or being opened now."""
 
     tiers: list[TierState] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)
+    sources: dict[str, SourceState] = field(default_factory=dict)
     lanes: list[LaneState] = field(default_factory=list)
     best_lanes: dict[str, int] = field(default_factory=dict)  # by source, where known
     started: float = 0.0
+
+    def note(self, text: str) -> None:
+        """Something worth a log entry has happened."""
+        self.events.append(text)
+        self.times.append(time.time_ns() // 1_000_000)
 
     @property
     def wire_in(self) -> int:

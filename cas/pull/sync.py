@@ -158,7 +158,7 @@ class _Link:
                 last = await self._round_over_faults(tier, state, first=number == 0)
                 if not last.missed:
                     break
-                self._state.events.append(
+                self._state.note(
                     f"{tier.name}: {len(last.missed)} chunks had changed since the scan"
                 )
             await self._finish(state, last)
@@ -198,7 +198,7 @@ class _Link:
                 pause = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
                 attempt += 1
                 first = False
-                self._state.events.append(f"{error}; trying again in {pause:.0f} s")
+                self._state.note(f"{error}; trying again in {pause:.0f} s")
                 await asyncio.sleep(pause)
 
     async def _round(self, tier: Tier, state: TierState, *, first: bool) -> Round:

@@ -10,7 +10,7 @@ with another command.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 RECEIVE_LIMIT = 256 * 1024  # the most bytes that one `receive` returns
 ATTACH = "--attach"  # what is added to the agent's command for a further lane, and its name
@@ -55,6 +55,13 @@ class Transport(Protocol):
     def complaints(self) -> str:
         """The end of what the far end wrote on standard error and how it exited, fit to be shown;
         "" if there is nothing. Complete once `close` has returned."""
+
+
+@runtime_checkable
+class Proved(Protocol):
+    """A connection whose far end has proved who it is."""
+
+    host_key: str  # its fingerprint: "SHA256:..."
 
 
 class Dialer(Protocol):

@@ -58,6 +58,7 @@ class Channel:
     def __init__(self, route: Route, where: str) -> None:
         self._route = route
         self._where = where
+        self.host_key = ""
         self._carrier: Carrier | None = None
         self._held: deque[bytes] = deque()
         self._held_size = 0

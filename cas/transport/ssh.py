@@ -129,6 +129,8 @@ class SshDialer:
 
     async def _start(self, route: _Route, connection: _Connection) -> Transport:
         channel = Channel(route, self.name)
+        key = connection.get_server_host_key()
+        channel.host_key = key.get_fingerprint() if key is not None else ""
         starting = connection.create_session(
             lambda: cast(Any, channel),  # it has all that a session is asked for
             self._command,
