@@ -19,9 +19,9 @@ import errno
 import os
 import stat
 from collections import OrderedDict
-from collections.abc import Awaitable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import asyncssh
 
@@ -37,7 +37,7 @@ FILES_OPEN = 16  # that `read` keeps
 CLOSING_SECONDS = 10.0
 
 _Reader = asyncssh.SFTPClientFile
-_File = tuple[bytes, "Attributes", bool]
+_Which = tuple[bytes, "Attributes", bool]  # see `SftpSession.read`
 T = TypeVar("T")
 
 
@@ -83,6 +83,14 @@ class Changed(OSError):
     """A file is not what it was when it was looked at."""
 
 
+@dataclass(slots=True, eq=False)
+class _Kept:
+    """A file that is open, or on the way to be, and how many read it."""
+
+    opening: asyncio.Future[_Reader]
+    users: int = 0
+
+
 class SftpSession:
     """An open session; any number of tasks may use it at a time."""
 
@@ -92,7 +100,7 @@ class SftpSession:
         self._route = route
         self._connection = connection
         self._client = client
-        self._files: OrderedDict[_File, asyncio.Future[_Reader]] = OrderedDict()
+        self._files: OrderedDict[_Which, _Kept] = OrderedDict()
         key = connection.get_server_host_key()
         self.host_key = b"" if key is None else key.public_data
 
@@ -142,9 +150,9 @@ class SftpSession:
         """Up to `size` (at most PIECE) bytes of a file, fewer at its end only. It stays open for
         the next `read` of it. With `strict`, raises Changed unless it is as it was `seen` when it
         is opened."""
-        file = await asyncio.shield(self._opened(path, seen, strict))
-        data = await self._some(file, offset, size)
-        return data + await self._rest(file, offset, size, data)
+        async with self._opened((path, seen, strict)) as file:
+            data = await self._some(file, offset, size)
+            return data + await self._rest(file, offset, size, data)
 
     async def read_small(self, path: bytes, size: int) -> tuple[bytes, Attributes]:
         """Up to `size` (at most PIECE) bytes of a file, and what it is after they were read."""
@@ -172,8 +180,8 @@ class SftpSession:
 
     async def close(self) -> None:
         """End the session; never hangs, raises nothing."""
-        for opening in self._files.values():
-            opening.cancel()
+        for kept in self._files.values():
+            kept.opening.cancel()
         self._files.clear()
         await self._route.close()
 
@@ -198,18 +206,20 @@ class SftpSession:
         opening = self._client.open(path, "rb", encoding=None, block_size=0)
         return await _asked(opening)
 
-    def _opened(self, path: bytes, seen: Attributes, strict: bool) -> asyncio.Future[_Reader]:
-        """The file, open for `read`; if it is not yet, on the way."""
-        key = (path, seen, strict)
-        opening = self._files.get(key)
-        if opening is None:
-            opening = self._files[key] = asyncio.ensure_future(self._open_as(*key))
-            opening.add_done_callback(lambda done: self._forget_failed(key, done))
-            if len(self._files) > FILES_OPEN:
-                _, oldest = self._files.popitem(last=False)
-                oldest.add_done_callback(self._close_opened)
-        self._files.move_to_end(key)
-        return opening
+    @contextlib.asynccontextmanager
+    async def _opened(self, which: _Which) -> AsyncIterator[_Reader]:
+        """The file, open for `read` as long as the block goes on, and mostly for longer."""
+        kept = self._files.get(which)
+        if kept is None:
+            kept = self._files[which] = _Kept(asyncio.ensure_future(self._open_as(*which)))
+            kept.opening.add_done_callback(_ignored)
+        self._files.move_to_end(which)
+        kept.users += 1
+        try:
+            yield await asyncio.shield(kept.opening)
+        finally:
+            kept.users -= 1
+            self._tidy()
 
     async def _open_as(self, path: bytes, seen: Attributes, strict: bool) -> _Reader:
         file = await self._open(path)
@@ -218,15 +228,16 @@ class SftpSession:
             raise Changed(errno.ESTALE, "changed while it was read")
         return file
 
-    def _forget_failed(self, key: _File, done: asyncio.Future[_Reader]) -> None:
-        if (done.cancelled() or done.exception()) and self._files.get(key) is done:
-            del self._files[key]
-
-    def _close_opened(self, done: asyncio.Future[_Reader]) -> None:
-        """Close a file that is not kept any more. A `read` of it that is under way was asked for
-        before: servers answer in order."""
-        if not done.cancelled() and done.exception() is None:
-            self._closing(done.result())
+    def _tidy(self) -> None:
+        """Close what nobody reads: what could not be opened, and the oldest of too many."""
+        idle = [(which, kept) for which, kept in self._files.items() if not kept.users]
+        for which, kept in idle:
+            is_open = kept.opening.done() and not _failed(kept.opening)
+            if is_open and len(self._files) > FILES_OPEN:
+                self._closing(kept.opening.result())
+                del self._files[which]
+            elif not is_open and kept.opening.done():
+                del self._files[which]
 
     def _closing(self, file: _Reader) -> None:
         asyncio.ensure_future(_closed(file)).add_done_callback(_ignored)
@@ -269,9 +280,13 @@ async def _closed(file: _Reader) -> None:
         await asyncio.wait_for(file.close(), CLOSING_SECONDS)
 
 
-def _ignored(done: asyncio.Future[None]) -> None:
+def _ignored(done: asyncio.Future[Any]) -> None:
     if not done.cancelled():
         done.exception()
+
+
+def _failed(done: asyncio.Future[Any]) -> bool:
+    return done.cancelled() or done.exception() is not None
 
 
 async def _asked(answer: Awaitable[T]) -> T:

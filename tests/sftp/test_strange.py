@@ -15,7 +15,7 @@ from typing import TypeVar
 import pytest
 
 from cas.errors import TransportError
-from cas.transport.sftp import PIECE, Attributes, Changed, SftpSession
+from cas.transport.sftp import FILES_OPEN, PIECE, Attributes, Changed, SftpSession
 from cas.transport.ssh import SshDialer, SshTimeouts
 from tests.sftp import strange
 from tests.sftp.job import ROOT
@@ -220,3 +220,40 @@ def test_a_sync_takes_what_is_sound_and_lists_the_rest(tmp_path: Path) -> None:
     assert {"top"} == {path.name for path in (job / "back").iterdir()}
     found = {path.name.encode(): path.read_bytes() for path in (job / "back/top").iterdir()}
     assert honest == found
+
+
+def test_many_files_are_read_at_a_time_and_few_stay_open(tmp_path: Path) -> None:
+    files = {b"f%02d" % n: bytes([n]) * (PIECE + 1000) for n in range(60)}
+    server = Strange(files=files)
+    counts: list[int] = []
+
+    async def ask(session: SftpSession) -> None:
+        seen = Attributes(FILE, PIECE + 1000, 0, 0, 1000)
+        reads = [
+            session.read(b"/top/" + called, seen, offset, PIECE, strict=True)
+            for called in files
+            for offset in (0, PIECE)
+        ]
+        parts = await asyncio.gather(*reads)
+        whole = [first + second for first, second in zip(parts[::2], parts[1::2], strict=True)]
+        assert list(files.values()) == whole
+        await asyncio.sleep(0.2)
+        counts.extend(server.requests.count(kind) for kind in (strange.OPEN, strange.CLOSE))
+
+    asked(tmp_path, server, ask)
+    opened, closed = counts
+    assert 60 <= opened <= 120
+    assert opened - closed <= FILES_OPEN
+
+
+def test_a_file_that_could_not_be_opened_is_tried_again(tmp_path: Path) -> None:
+    refusals = [bytes([STATUS]) + status(3)]
+    server = Strange(answers={strange.OPEN: lambda _: refusals.pop()})
+
+    async def ask(session: SftpSession) -> None:
+        with pytest.raises(PermissionError):
+            await session.read(b"/top/a", SEEN, 0, 10, strict=True)
+        server.answers = {}
+        assert b"x" * 10 == await session.read(b"/top/a", SEEN, 0, 10, strict=True)
+
+    asked(tmp_path, server, ask)
