@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -221,14 +221,18 @@ class Minder:
 
     def _doubt(self, now: float) -> None:
         suspects = self._silence.suspects(now)
-        for member in self._lanes.members.values():
-            if member.number in suspects and member.shown.state == "up":
-                self._judge(member, "suspect", DOUBTED)
-                silent = now - member.lane.heard
-                self._lanes.note(f"lane {member.number} has been silent for {silent:.0f} s")
-            elif member.number not in suspects and member.shown.state == "suspect":
-                self._judge(member, "up", TRUSTED)
-                self._lanes.note(f"lane {member.number} is back")
+        members = self._lanes.members.values()
+        fallen = [m for m in members if m.number in suspects and m.shown.state == "up"]
+        back = [m for m in members if m.number not in suspects and m.shown.state == "suspect"]
+        for member in fallen:
+            self._judge(member, "suspect", DOUBTED)
+        for member in back:
+            self._judge(member, "up", TRUSTED)
+        if fallen:
+            silent = max(now - member.lane.heard for member in fallen)
+            self._lanes.note(f"{_named(fallen)} silent for {silent:.0f} s")
+        if back:
+            self._lanes.note(f"{_named(back)} back")
         for number in self._silence.to_drop(now):
             self._drop(self._lanes.members[number], "silent, and replaced")
 
@@ -317,3 +321,9 @@ class Minder:
         self._turned_away += 1
         if self._turned_away == TURNED_AWAY:
             self._lanes.note(f"no more lanes can be had: {error}")
+
+
+def _named(members: Sequence[Member]) -> str:
+    """`lane 3 is`, `lanes 1, 3, 4 are`."""
+    numbers = ", ".join(str(member.number) for member in members)
+    return f"lane {numbers} is" if len(members) == 1 else f"lanes {numbers} are"
