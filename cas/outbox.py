@@ -330,6 +330,8 @@ class Outbox:
         """A piece that keeps what is there already from being stored; looked for now and then."""
         if not self.shared or self._clock() < self._look_again:
             return None
+        if mine.allowed - mine.sent < LEAST_PIECE:
+            return None  # it could take nothing, and others would not be given what there is
         found = self._late(lane, mine, OVERDUE_SECONDS)
         if found is None:
             self._look_again = self._clock() + LOOK_SECONDS

@@ -156,7 +156,7 @@ class Agent:
     async def _send(
         self, number: int, transport: Transport, session: Session, waker: asyncio.Event
     ) -> None:
-        with contextlib.suppress(TransportError):  # the receiving side sees it too, or is told
+        try:
             while True:
                 waker.clear()
                 while session.state is State.OPEN:
@@ -165,6 +165,8 @@ class Agent:
                         break
                     await transport.send(session.send(message))
                 await waker.wait()
+        finally:
+            await transport.close()  # whatever ended this: half a lane is none
 
     def _wake(self) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended

@@ -10,7 +10,9 @@ until then: so there is one when a quarter of the window has come or is free, or
 a second after anything came.
 
 The rate is that of the last 2 s, and of one second while there were less: what comes in the first
-round trip then triples the window with each further one, and 4 MiB are reached after four.
+round trip then triples the window with each further one, and 4 MiB are reached after four or five.
+A silence of 4 s or more before belongs to them: when TCP has filled a gap, all that waited behind
+it is there at once, and a window for that rate would be minutes of work that is not taken back.
 
 A limit (`Throttle`) is kept by holding credit back: nothing is sent that was not allowed, and TCP
 is not made to stall. It is a token bucket over all lanes, given out in portions of a twentieth of a
@@ -33,6 +35,7 @@ from weakref import WeakSet
 WINDOW_LEAST, WINDOW_MOST = 32 * 1024, 4 * 2**20
 AHEAD_SECONDS, LIMITED_AHEAD_SECONDS = 2.0, 0.5
 RATE_SECONDS, RATE_LEAST_SECONDS = 2.0, 1.0
+GAP_SECONDS = 4.0
 BUCKET_SECONDS = 0.05  # arrivals within this count as one
 RTT_SECONDS = 0.2  # as long as none is known
 RTT_SAMPLES = 8  # the least of these: an echo waits behind the payload
@@ -132,6 +135,7 @@ class LaneFlow:
         self._heard = now
         self._rtts: deque[float] = deque(maxlen=RTT_SAMPLES)
         self._came: deque[tuple[float, int]] = deque()  # since when, bytes
+        self._before = now  # when something had come before these
 
     @property
     def outstanding(self) -> int:
@@ -161,10 +165,13 @@ class LaneFlow:
     def rate(self, now: float) -> float:
         """Bytes of pieces a second of late."""
         while self._came and self._came[0][0] <= now - RATE_SECONDS:
-            self._came.popleft()
+            self._before = self._came.popleft()[0]
         if not self._came:
             return 0.0
-        seconds = max(now - self._came[0][0], RATE_LEAST_SECONDS)
+        since = self._came[0][0]
+        if since - self._before > GAP_SECONDS:
+            since = self._before
+        seconds = max(now - since, RATE_LEAST_SECONDS)
         return sum(size for _, size in self._came) / seconds
 
     def is_flowing(self, now: float) -> bool:
