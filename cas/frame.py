@@ -29,8 +29,8 @@ FOREIGN_WINDOW_LOG = 27  # the most that zstd(1) takes without --long or --memor
 FAST_LEVEL = 4
 FAST_WINDOW_LOG = 23  # costs 0.2 % of the bytes at level 3, and is decoded a seventh faster
 # The hash tables of levels 5 to 11 are made for small windows: they forget what lies some MiB back.
-# With one as large as level 12's, level 6 stores 11 % less of an image and level 9 5 % less, at some
-# two thirds and four fifths of the speed (docs/benchmarks.md, "Levels").
+# With one as large as level 12's, level 6 stores 11 % less of an image and level 9 5 % less, at
+# some two thirds and four fifths of the speed (docs/benchmarks.md, "Levels").
 HASHED_LEVELS = range(FAST_LEVEL + 1, 13)
 HASH_LOG = 23
 SEGMENT_SIZE = 2**20  # plain bytes; a segment ends with the chunk that reaches it
