@@ -16,6 +16,7 @@ from cli.stages import Stage, Stages
 
 SOON, LATER = 5.0, 30.0
 LATER_FROM = 60.0
+MUCH = 10_000_000  # bytes over the wire during a scan, that are worth a word
 
 
 class LineDisplay:
@@ -82,8 +83,10 @@ def progress_text(reading: Reading) -> str:
     if tier is None:
         return f"{output.size(reading.wire_in)} over the wire"
     if tier.percent is None:
-        at = output.show_path(tier.path)
-        return f"{tier.name}: {tier.phase.value}, {output.plural(tier.names, 'name')}, at {at}"
+        # Over SFTP content comes while it is scanned, whole, and that may take days.
+        wire = f", {output.size(reading.wire_in)} over the wire" if reading.wire_in >= MUCH else ""
+        what = f"{tier.phase.value}{wire}, {output.plural(tier.names, 'name')}"
+        return f"{tier.name}: {what}, at {output.show_path(tier.path)}"
     parts = [
         f"{tier.name}: {tier.percent:.1f} %",
         f"{output.size(tier.fetched)} of {output.size(tier.to_fetch)}",

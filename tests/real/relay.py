@@ -34,7 +34,11 @@ class Relay:
         with contextlib.suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
-                far = socket.create_connection(("127.0.0.1", self._target))
+                try:
+                    far = socket.create_connection(("127.0.0.1", self._target))
+                except OSError:  # the server is gone
+                    near.close()
+                    continue
                 for source, sink, way in ((near, far, "up"), (far, near, "down")):
                     thread = threading.Thread(target=self._carry, args=(source, sink, way))
                     thread.daemon = True

@@ -84,7 +84,7 @@ def job_in(
     """A job in `directory`, and a server with these settings. Commands that it runs find a home
     without start-up files."""
     directory.mkdir(exist_ok=True)
-    (directory / "home").mkdir()
+    (directory / "home").mkdir(exist_ok=True)
     settings = (*settings, f"SetEnv HOME={directory / 'home'}")
     with (
         running_sshd(extra=settings, user=user) as server,

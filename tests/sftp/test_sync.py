@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from cas.entry import Kind
+from tests.real import processes
 from tests.real.users import throwaway_user
 from tests.sftp.job import OLD, ONLY_SFTP, ROOT, Job, job_in, settle, sums_below
 
@@ -211,6 +212,34 @@ def test_small_files_that_came_before_a_kill_are_not_fetched_again(tmp_path: Pat
         assert 8 * MB <= before < 19 * MB
         job.sync()
         assert job.relay.down < 20 * MB + 2 * 32 * 65536 + MB
+        back = job.restored("one") / str(source)[1:]
+        assert sums_below(source) == sums_below(back)
+
+
+def test_a_host_that_is_gone_is_given_up_and_taken_up_again(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "large").write_bytes(os.urandom(20 * MB))
+    settle(source)
+    with job_in(tmp_path / "job", ONLY_SFTP, rate=2 * MB) as job:
+        job.plan({"one": source}, "lanes = 2")
+        process = subprocess.Popen(
+            job.command("sync", "--give-up", "4"), cwd=job.directory, env=job.environment,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        while job.relay.down < 8 * MB and process.poll() is None:
+            time.sleep(0.01)
+        processes.kill([*processes.descendants(job.far.pid), job.far.pid])
+        _, said = process.communicate(timeout=100)
+    assert 1 == process.returncode
+    assert "nothing has come for 4 s" in said
+    assert "Traceback" not in said
+    staged = job.directory / "store/staging/far/one"
+    assert sum(path.stat().st_blocks * 512 for path in staged.iterdir()) > 4 * MB
+    with job_in(tmp_path / "job", ONLY_SFTP) as job:
+        # Another machine, as far as anyone can tell: what came from the first is not joined to it.
+        job.plan({"one": source})
+        assert job.sync()["wire_in"] > 20 * MB
         back = job.restored("one") / str(source)[1:]
         assert sums_below(source) == sums_below(back)
 
