@@ -60,8 +60,8 @@ class EventDisplay:
                 _report_problems(tier)
 
     def _report(self) -> None:
-        for note in self._stages.notes():
-            output.json_event("note", {"text": note})
+        for at_ms, note in self._stages.notes():
+            output.json_event("note", {"time_ms": at_ms, "text": note})
         for tier, stage in self._stages.news():
             output.json_event("tier", {"stage": stage.name.lower(), **tier_fields(tier)})
             if stage is Stage.FINISHED:

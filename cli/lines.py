@@ -41,8 +41,8 @@ class LineDisplay:
         if self._meter is None:
             return
         reading = self._meter.read(now)
-        for note in self._stages.notes():
-            _log(output.printable(note))
+        for at_ms, note in self._stages.notes():
+            output.say(f"{output.clock(at_ms)} {output.printable(note)}")
         for tier, stage in self._stages.news():
             _log(step_text(tier, stage))
             self._said = now

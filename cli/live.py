@@ -6,7 +6,6 @@ It vanishes at the end; what remains are the summary on standard output and what
 from __future__ import annotations
 
 import sys
-import time
 
 from rich.console import Console
 from rich.live import Live
@@ -48,8 +47,8 @@ class LiveDisplay:
         """See `Display.tick`."""
         if self._live is None or self._meter is None:
             return
-        for note in self._stages.notes():
-            said = f"{time.strftime('%H:%M:%S')} {output.printable(note)}"
+        for at_ms, note in self._stages.notes():
+            said = f"{output.clock(at_ms)} {output.printable(note)}"
             self._console.print(Text(said), soft_wrap=True)
         shown = frame(self._meter.read(now), self._console.width - 1, self._console.height)
         self._live.update(_styled(shown), refresh=True)

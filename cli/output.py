@@ -159,3 +159,8 @@ def duration(seconds: float) -> str:
 def moment(ms: int) -> str:
     """A time of the clock, in the user's time zone."""
     return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def clock(ms: int) -> str:
+    """The same without its day: `14:02:59`."""
+    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%H:%M:%S")

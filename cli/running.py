@@ -49,8 +49,7 @@ class Recorder:
         """See `Display.tick`. A record that cannot be written is worth a line, and no more."""
         if self._meter is None:
             return
-        at_ms = time.time_ns() // 1_000_000
-        self._events.extend({"at_ms": at_ms, "text": note} for note in self._stages.notes())
+        self._events.extend({"time_ms": at, "text": note} for at, note in self._stages.notes())
         try:
             self._record.write(self._fields(self._meter.read(now)))
         except OSError as error:

@@ -34,9 +34,10 @@ class Stages:
                     yield tier, Stage(value)
             self._reported[number] = max(reported, now)
 
-    def notes(self) -> list[str]:
-        """The engine's events since the last call."""
-        fresh = self._state.events[self._notes :]
+    def notes(self) -> list[tuple[int, str]]:
+        """The engine's events since the last call: when, in ms since 1970, and what."""
+        state, known = self._state, self._notes
+        fresh = list(zip(state.times[known:], state.events[known:], strict=False))
         self._notes += len(fresh)
         return fresh
 

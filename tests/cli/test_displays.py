@@ -52,7 +52,7 @@ def test_the_live_display_takes_any_state(history: list[list[TierState]]) -> Non
 
 def test_the_live_display_says_events_above_and_vanishes() -> None:
     state = usual()
-    state.events.append("npu (ssh): lost; trying again in 1 s\x1b[2J")
+    state.note("npu (ssh): lost; trying again in 1 s\x1b[2J")
     console, written = _console()
     _show(state, console)
     text = written.getvalue()
@@ -108,7 +108,7 @@ def test_lines_say_what_happens_to_the_connection(capsys: pytest.CaptureFixture[
     state = usual()
     display = LineDisplay(state)
     display.begin(0.0)
-    state.events.append("npu (ssh): nothing has come for two minutes; trying again in 1 s")
+    state.note("npu (ssh): nothing has come for two minutes; trying again in 1 s")
     state.tiers[1].phase = Phase.FAILED
     display.end(1.0)
     said = capsys.readouterr().err

@@ -143,13 +143,13 @@ def test_the_last_events_are_told_with_their_times(tmp_path: Path) -> None:
     recorder = Recorder(state, Record(layout, b"r" * 16, 1), Limit())
     recorder.begin(0.0)
     for number in range(30):
-        state.events.append(f"event {number}")
+        state.note(f"event {number}")
         recorder.tick(float(number))
     found = running(layout)
     assert found is not None
     events: Any = found.fields["events"]
     assert [f"event {number}" for number in range(10, 30)] == [event["text"] for event in events]
-    assert all(abs(event["at_ms"] - found.updated_ms) < 3_600_000 for event in events)
+    assert all(abs(event["time_ms"] - found.updated_ms) < 3_600_000 for event in events)
     recorder.end(30.0)
     assert running(layout) is None
 
