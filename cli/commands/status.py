@@ -92,6 +92,7 @@ def command(
     else:
         if found is not None:
             show_running(found)
+            output.result("")
         _print(standings, with_problems=problems)
     return EXIT_DONE
 
