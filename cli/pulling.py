@@ -30,6 +30,7 @@ class Order:
     store_path: Path | None
     dry_run: bool
     as_json: bool
+    keep_scan: bool = False  # of a dry run
     level: int | None = None
     wishes: wiring.Wishes = field(default_factory=wiring.Wishes)
     allow_network_fs: bool = False

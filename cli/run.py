@@ -14,15 +14,16 @@ from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cas.errors import EXIT_DONE, EXIT_INTERRUPTED, EXIT_LEFT_OUT, CasError
+from cas.errors import EXIT_DONE, EXIT_INTERRUPTED, EXIT_LEFT_OUT, CasError, StoreError
 from cas.plan import Plan, Tier
 from cas.pull.record import Limit, Record
 from cas.pull.state import SyncState
 from cas.pull.sync import SyncOptions, new_run, sync
 from cas.store.layout import Layout
+from cas.store.store import Store
 from cas.store.writer import Writer, now_ms
 from cas.transport.base import Dialer
-from cli import wiring
+from cli import output, wiring
 from cli.events import summary_fields
 from cli.progress import display_for, shown
 from cli.pulling import Order
@@ -71,13 +72,8 @@ async def carry_out(
     root = order.store_path.absolute() if order.store_path is not None else Path(plan.store)
     run = _Run(new_run(), order, SyncState(), now_ms(), time.monotonic())
     with ExitStack() as stack:
-        writer: Writer | None = None
-        if order.dry_run:
-            store = stack.enter_context(wiring.reading_or_empty(root))
-        else:
-            opened = wiring.writing(root, allow_network_fs=order.allow_network_fs)
-            store, writer = stack.enter_context(opened)
-        wiring.show_store(dialers.values(), store, keeps=writer is not None)
+        store, writer = _open(stack, root, order)
+        wiring.show_store(dialers.values(), store, keeps=not order.dry_run)
         limit = Limit(order.limit, store.layout if writer is not None else None, run.id)
         if writer is not None:
             _record(store.layout, run)  # so that one that is killed is known of
@@ -95,6 +91,19 @@ async def carry_out(
                 _record(store.layout, run)
             report(run.state, run.fields, dry_run=order.dry_run, as_json=order.as_json)
     return run.exit_code
+
+
+def _open(stack: ExitStack, root: Path, order: Order) -> tuple[Store, Writer | None]:
+    """The store, and its writer if something is to be kept and can be."""
+    if not order.dry_run:
+        opened = wiring.writing(root, allow_network_fs=order.allow_network_fs)
+        return stack.enter_context(opened)
+    if order.keep_scan:
+        try:
+            return stack.enter_context(wiring.writing(root))
+        except StoreError as error:  # a sync is going on, perhaps
+            output.say(f"the scan is not kept: {error.what}")
+    return stack.enter_context(wiring.reading_or_empty(root)), None
 
 
 def _recorded(layout: Layout, run: _Run, limit: Limit) -> AbstractAsyncContextManager[None]:

@@ -54,8 +54,8 @@ class SyncOptions:
     """`level` for all sources, or `levels` by source (0: as the link allows); `lanes` says how many
     connections a source gets, `remembered` how many did best before; `limit` how many bytes a
     second may come now; `see` is given a tier's name and entries (see Planner); `give_up` is how
-    long a source may stay out of reach; `dry_run` scans and counts only (the writer is then
-    None)."""
+    long a source may stay out of reach; `dry_run` scans and counts only: what
+    the scan found is kept if there is a writer."""
 
     level: int | None = None
     levels: Mapping[str, int] = field(default_factory=dict)
@@ -208,7 +208,7 @@ class _Link:
         holdings = IndexHoldings(
             self._store.index,
             self._store.reader.object,
-            writer.pending if writer is not None else self._promises.held,
+            writer.pending if writer is not None and self._fetches else self._promises.held,
         )
         self._promises.begin_round()
         self._pull = TierPull(
@@ -224,6 +224,7 @@ class _Link:
             run=self._run,
             state=state,
             first=first,
+            fetch=self._fetches,
         )
         ahead = asyncio.create_task(self._look_ahead(lanes, state))
         try:
@@ -236,7 +237,7 @@ class _Link:
     async def _look_ahead(self, lanes: Lanes, state: TierState) -> None:
         """While this tier is on its way, let the agent learn what is in the next."""
         following, self._following = self._following, None
-        if following is None or not lanes.is_far or self._writer is None:
+        if following is None or not lanes.is_far or not self._fetches:
             return
         while not state.scanned:  # noqa: ASYNC110 - it is a counter, and there is no hurry
             await asyncio.sleep(LOOK_AHEAD_SECONDS)
@@ -247,7 +248,8 @@ class _Link:
     async def _finish(self, state: TierState, last: Round) -> None:
         problems = list(last.scanned.problems) if last.scanned is not None else []
         row = last.snapshot
-        if row is not None and not last.missed and not row.complete and self._writer is not None:
+        is_whole = not last.missed and (self._fetches or not state.to_fetch)
+        if row is not None and is_whole and not row.complete and self._writer is not None:
             self._writer.note(Changes(snapshots=[replace(row, complete=True)]))
             await self._keeper.commit()
         if last.missed:
@@ -269,7 +271,9 @@ class _Link:
             await lanes.open()
             self._lanes = lanes
             self._assembler = Assembler()
-            self._receiver = Receiver(self._writer) if self._writer is not None else None
+            self._receiver = None
+            if self._writer is not None and self._fetches:
+                self._receiver = Receiver(self._writer)
             await lanes.send(Tune(self._options.level_for(tier.source), BUDGET))
         return self._lanes
 
@@ -278,6 +282,11 @@ class _Link:
         if self._writer is None:  # there may be others like us
             return self._run
         return os.fsencode(f"{socket.gethostname()}\0{tier.source}\0{self._store.layout.root}")
+
+    @property
+    def _fetches(self) -> bool:
+        """Whether content is to come: not when only the scan is kept."""
+        return not self._options.dry_run
 
     @property
     def _never_was(self) -> bool:

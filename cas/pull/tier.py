@@ -17,7 +17,7 @@ from cas.chunker import IDENTITY
 from cas.entry import path_order
 from cas.errors import NotHeldError, PeerError, SourceError, TransportError
 from cas.ids import Digest
-from cas.interfaces import Changes, FileRow, SnapshotRow
+from cas.interfaces import SnapshotRow
 from cas.messages import (
     LOOK_AT_ONCE,
     Ack,
@@ -41,6 +41,7 @@ from cas.pull.keeper import Keeper
 from cas.pull.lanes import Lanes
 from cas.pull.planner import Counts, Expected, PlannedPage, Planner, bitmap
 from cas.pull.receive import Receiver, StoredSegment
+from cas.pull.rows import newest, page_rows
 from cas.pull.state import Phase, TierState
 from cas.pull.tally import Tally
 from cas.pull.whereabouts import Whereabouts
@@ -81,6 +82,7 @@ class TierPull:
         run: bytes,
         state: TierState,
         first: bool,
+        fetch: bool,
     ) -> None:
         self._tier = tier
         self._number = number
@@ -89,6 +91,7 @@ class TierPull:
         self._receiver = receiver
         self._store = store
         self._writer = writer
+        self._fetches = fetch and writer is not None
         self._planner = planner
         self._keeper = keeper
         self._run = run
@@ -96,7 +99,7 @@ class TierPull:
         self._first = first
         self._tally = Tally(state, lanes)
         self._whereabouts = Whereabouts(store.page)
-        row, latest = _latest(store, tier.name)
+        row, latest = newest(store, tier.name)
         is_ours = latest is not None and latest.source == tier.source
         self._base = latest if row is not None and row.complete and is_ours else None
         self._known = [ref.id for ref in latest.pages] if latest is not None else []
@@ -260,7 +263,7 @@ class TierPull:
 
     async def _take(self, page: PlannedPage) -> None:
         self._ends[page.number] = page.entries[-1].path
-        if page.expected is not None and self._writer is not None:
+        if page.expected is not None and self._fetches:
             self._expected[page.number] = page.expected
             await self._lanes.send(Want(self._number, page.number, bitmap(page.expected.indexes)))
         if self._writer is not None:
@@ -276,7 +279,7 @@ class TierPull:
             return
         origin = self.origin(0, ())
         # Rows first: a commit may come in between, and rows without their page are only early.
-        writer.note(_rows(self._tier, page, with_files=page.id not in self._noted))
+        writer.note(page_rows(self._tier, page, with_files=page.id not in self._noted))
         fresh = self._planner.fresh_recipes(page.entries)
         ids = [writer.add_object(recipe, origin) for recipe in fresh]
         writer.add_object(page.encoded, origin)
@@ -383,18 +386,3 @@ class TierPull:
 
 def _nothing() -> None:
     pass
-
-
-def _latest(store: Store, tier: str) -> tuple[SnapshotRow | None, Snapshot | None]:
-    rows = store.snapshots(tier)
-    return (rows[-1], store.snapshot(rows[-1].id)) if rows else (None, None)
-
-
-def _rows(tier: Tier, page: PlannedPage, *, with_files: bool) -> Changes:
-    changes = Changes(pending_pages=[(tier.name, page.id)])
-    for row, entry in enumerate(page.entries):
-        if with_files:
-            changes.files.append(FileRow(tier.source, entry.path, tier.name, page.id, row))
-        if entry.content is not None and entry.content.parts:
-            changes.recipes.append((entry.content.digest, entry.content.parts))
-    return changes

@@ -28,8 +28,9 @@ def command(
 ) -> int:
     """Say what fetching tiers would cost, in bytes that must really come; fetch nothing.
 
-    Nothing is written here. The source remembers what it read, so a sync that follows does not
-    read it again to know what there is.
+    The scan is kept, so that `cas plan`, `cas redundancy` and others know the tier before any of it
+    is fetched. The source remembers what it read, so a sync that follows does not read it again to
+    know what there is.
 
     \b
     Examples:
@@ -40,4 +41,4 @@ def command(
     from cli.wiring import Wishes
 
     wishes = Wishes(ssh_config=ssh_config, lanes=lanes, give_up=give_up)
-    return pull(Order(names, plan_path, store_path, True, as_json, wishes=wishes))
+    return pull(Order(names, plan_path, store_path, True, as_json, True, wishes=wishes))

@@ -1,3 +1,4 @@
+import fcntl
 import json
 import os
 import signal
@@ -60,9 +61,8 @@ def test_a_summary_for_people(place: Place) -> None:
     assert b"scanning here" in done.stderr
 
 
-@pytest.mark.parametrize("command", [("scan",), ("sync", "--dry-run")])
-def test_a_scan_writes_nothing(place: Place, command: tuple[str, ...]) -> None:
-    done = place.cas(*command, "--json")
+def test_a_dry_run_writes_nothing(place: Place) -> None:
+    done = place.cas("sync", "--dry-run", "--json")
     assert done.returncode == 0
     one, _ = _lines(done.stdout)[-1]["tiers"]
     assert one["to_fetch"] == one["unique"] > 1_000_000
@@ -70,12 +70,42 @@ def test_a_scan_writes_nothing(place: Place, command: tuple[str, ...]) -> None:
     assert not place.store.exists()
 
 
+def test_a_scan_is_kept_and_brings_nothing(place: Place) -> None:
+    done = place.cas("scan", "--json")
+    assert done.returncode == 0
+    scanned, _ = _lines(done.stdout)[-1]["tiers"]
+    assert scanned["to_fetch"] == scanned["unique"] > 1_000_000
+    assert scanned["fetched"] == 0
+    standing, _ = _lines(place.cas("status", "--json").stdout)
+    assert (standing["complete"], standing["missing"]) == (False, scanned["unique"])
+    assert "first" in place.cas("redundancy").stdout.decode()
+    assert place.cas("plan").returncode == 0
+    again, _ = _lines(place.cas("scan", "--json").stdout)[-1]["tiers"]
+    assert again["to_fetch"] == scanned["to_fetch"]
+    fetched, _ = _lines(place.cas("sync", "--json").stdout)[-1]["tiers"]
+    assert fetched["fetched"] == scanned["to_fetch"]
+    assert [True, True] == [
+        tier["complete"] for tier in _lines(place.cas("status", "--json").stdout)
+    ]
+
+
 def test_a_scan_of_what_is_here_costs_nothing(synced: Place) -> None:
-    before = sorted((synced.store / "runs").iterdir())
     done = synced.cas("scan")
     assert done.returncode == 0
     assert "0 B" in done.stdout.decode().splitlines()[-1]
-    assert before == sorted((synced.store / "runs").iterdir())
+    assert [True, True] == [
+        tier["complete"] for tier in _lines(synced.cas("status", "--json").stdout)
+    ]
+    again = _lines(synced.cas("sync", "--json").stdout)[-1]
+    assert again["wire_in"] < 20_000
+
+
+def test_a_scan_beside_a_sync_is_not_kept(synced: Place) -> None:
+    with (synced.store / "lock").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = synced.cas("scan")
+    assert done.returncode == 0
+    assert b"not kept" in done.stderr
 
 
 def test_what_is_left_out_is_listed_and_is_exit_3(place: Place) -> None:
