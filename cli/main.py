@@ -45,6 +45,7 @@ COMMANDS = (
     "audit",
     "diff",
     "log",
+    "report",
     "repair",
     "serve",
 )
