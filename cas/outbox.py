@@ -152,10 +152,11 @@ class Outbox:
                 self._messages.append((message, size))
         self._wake()
 
-    def put_segment(self, key: SegmentKey, data: bytes) -> None:
-        """Queue a segment; waits for acks while the budget is used up."""
+    def put_segment(self, key: SegmentKey, data: bytes, most: int | None = None) -> None:
+        """Queue a segment; waits for acks while the budget, or `most` if that is less, is used
+        up."""
         with self._changed:
-            while self._is_full(key[0], len(data)):
+            while self._is_full(key[0], len(data), most):
                 if self._closed:
                     return
                 self._changed.wait()
@@ -267,10 +268,11 @@ class Outbox:
             self._closed = True
             self._changed.notify_all()
 
-    def _is_full(self, frame: int, size: int) -> bool:
+    def _is_full(self, frame: int, size: int, most: int | None) -> bool:
         if self.shared and frame not in self._frames and len(self._frames) >= FRAMES:
             return True
-        return bool(self._unacked_bytes) and self._unacked_bytes + size > self.budget
+        budget = self.budget if most is None else min(self.budget, most)
+        return bool(self._unacked_bytes) and self._unacked_bytes + size > budget
 
     def _add(self, key: SegmentKey, blob: _Blob, queue: deque[_Extent]) -> None:
         self._blobs[key] = blob

@@ -26,6 +26,9 @@ from cas.segment import SegmentHead, encode_segment
 MISSES_AT_ONCE = 1000
 MISS_SIZE = 32  # bytes of one on the wire, about
 SAMPLE_EVERY = 256 * 1024  # bytes, as long as they compress: what does not costs little there
+# Above this level an encoder takes some 110 MiB, and stores about half a MiB a second.
+LIGHT_LEVEL = 12
+HEAVY_BUDGET = 8 * 2**20  # bytes unacknowledged, there
 JOB_CHUNKS = 1024  # of one job: small enough to be shared out, large enough to fill frames
 
 
@@ -190,7 +193,8 @@ class Producer:
             payload = b"".join(growing.chunks)
         compressing = self._clock() - began if codec is Codec.ZSTD else 0.0
         head = SegmentHead(codec, growing.size, last, tuple(growing.runs))
-        self._put(encode_segment(head, payload), growing.size, compressing)
+        most = HEAVY_BUDGET if encoder.level > LIGHT_LEVEL else None
+        self._put(encode_segment(head, payload), growing.size, compressing, most)
         if last:
             self._encoder, self._spent = None, encoder
 
@@ -203,10 +207,10 @@ class Producer:
         self._frame, self._segments, self._frame_size = self._number(), 0, 0
         return self._encoder
 
-    def _put(self, segment: bytes, plain: int, compressing: float) -> None:
+    def _put(self, segment: bytes, plain: int, compressing: float, most: int | None) -> None:
         """Hand a segment over, and tell the pace how that went."""
         ready = self._clock()
-        self._outbox.put_segment((self._frame, self._segments), segment)
+        self._outbox.put_segment((self._frame, self._segments), segment, most)
         self._segments += 1
         now = self._clock()
         working, waiting = ready - self._since, now - ready

@@ -10,7 +10,7 @@ import pytest
 
 from cas.agent import produce
 from cas.agent.pace import LEVELS, START_LEVEL
-from cas.agent.produce import FrameNumbers, Job, Jobs, Producer
+from cas.agent.produce import HEAVY_BUDGET, FrameNumbers, Job, Jobs, Producer
 from cas.agent.read import Found, Missed
 from cas.frame import Codec, FrameDecoder, FrameEncoder
 from cas.messages import Piece
@@ -43,14 +43,16 @@ class LinkedOutbox(Outbox):
         super().__init__(lambda: None)
         self.lane_opened(0)
         self.segments: dict[SegmentKey, bytes] = {}
+        self.mosts: list[int | None] = []
         self._ticks = clock
         self._seconds = seconds
         self._leaves = leaves
 
-    def put_segment(self, key: SegmentKey, data: bytes) -> None:
+    def put_segment(self, key: SegmentKey, data: bytes, most: int | None = None) -> None:
         """As an outbox does; then the link works, and what it took is durable at once."""
         self.segments[key] = data
-        super().put_segment(key, data)
+        self.mosts.append(most)
+        super().put_segment(key, data, most)
         self._ticks.now += self._seconds
         while self.waiting > (4 * MIB if self._leaves else 0) and isinstance(self.take(0), Piece):
             pass
@@ -95,7 +97,10 @@ def levels(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_a_slow_link_gets_the_highest_level(levels: list[int]) -> None:
     clock = Clock()
-    run(LinkedOutbox(clock, 60.0, leaves=True), clock)
+    outbox = LinkedOutbox(clock, 60.0, leaves=True)
+    run(outbox, clock)
+    assert outbox.mosts[0] is None
+    assert HEAVY_BUDGET == outbox.mosts[-1]  # what the encoder takes is taken from the queue
     first = LEVELS.index(START_LEVEL)
     assert [*LEVELS[first:]] == levels[: len(LEVELS) - first]
     assert {LEVELS[-1]} == set(levels[len(LEVELS) - first :])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 
 import pytest
 
@@ -235,3 +236,16 @@ def test_what_its_lane_brings_soon_is_left_to_it(outbox: Outbox, clock: Clock) -
     late = take(outbox, 1)  # four are left with lane 0, and the last of them would take it 4 s
     assert late is not None
     assert late.offset >= 8 * PIECE_SIZE
+
+
+def test_a_segment_can_ask_for_a_smaller_budget(outbox: Outbox) -> None:
+    """It waits where another would not, and only for acks."""
+    outbox.put_segment((1, 0), bytes(10))
+    waiting = threading.Thread(target=outbox.put_segment, args=((1, 1), bytes(10), 15), daemon=True)
+    waiting.start()
+    outbox.put_segment((1, 2), bytes(10))
+    assert [0, 2] == [piece.segment for piece in drain(outbox, 0)]
+    assert waiting.is_alive()
+    outbox.ack(((1, 0), (1, 2)))
+    waiting.join(10)
+    assert [1] == [piece.segment for piece in drain(outbox, 0)]
