@@ -15,7 +15,8 @@ import errno
 import posixpath
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from cas.agent.roots import Root, entry_path
@@ -28,8 +29,6 @@ from cas.transport.sftp import Attributes, Listed
 AHEAD = 64  # directories that are listed before their turn
 KERNELS = (b"/proc", b"/sys")
 HINT = "log in as a user who may read it"
-
-_NO_NAMES = (b"", b".", b"..")
 
 Item = tuple[bytes, Attributes]
 
@@ -168,7 +167,8 @@ class _Walk:
         self._listings: set[Future[list[Listed]]] = set()  # begun, and their turn has not come
 
     def batches(self) -> Iterator[list[Item]]:
-        """What is above the root, the root, and what is below it."""
+        """What is above the root, the root, and what is below it. No listing shows the first two,
+        so who owns them is called as the root's own listing calls him, or that of its directory."""
         root = self._place.root
         looks = [(path, self._server.look(b"/" + path)) for path in (*root.ancestors, root.path)]
         attributes = None
@@ -180,17 +180,32 @@ class _Walk:
                 attributes = None
             if attributes is not None and path:
                 self._found.append((path, attributes))
-        if attributes is not None and attributes.is_directory:
+        if attributes is not None:
+            directory = self._place.real
+            if not attributes.is_directory:
+                directory = posixpath.dirname(directory)
             try:
-                yield from self._below()
+                listing = self._server.list(directory)
+                self._name_owners(listing)
+                if attributes.is_directory:
+                    yield from self._below(listing)
             finally:
-                for listing in self._listings:
-                    listing.cancel()
+                for begun in self._listings:
+                    begun.cancel()
         yield self._found
 
-    def _below(self) -> Iterator[list[Item]]:
-        path = self._place.root.path
-        self._enter(path, self._rules.directory(b""), self._list(path))
+    def _name_owners(self, listing: Future[list[Listed]]) -> None:
+        with suppress(OSError):
+            shown = [listed.attributes for listed in listing.result()]
+            users = {one.uid: one.user for one in shown if one.user}
+            groups = {one.gid: one.group for one in shown if one.group}
+            self._found = [
+                (path, replace(a, user=users.get(a.uid, b""), group=groups.get(a.gid, b"")))
+                for path, a in self._found
+            ]
+
+    def _below(self, listing: Future[list[Listed]]) -> Iterator[list[Item]]:
+        self._enter(self._place.root.path, self._rules.directory(b""), listing)
         while self._stack:
             frame = self._stack[-1]
             if len(self._found) >= BATCH:
@@ -280,7 +295,9 @@ class _Walk:
         by_name: dict[bytes, Listed] = {}
         for one in listed:
             name = one.name
-            if name in _NO_NAMES or name in by_name or b"/" in name or b"\0" in name:
+            if name in (b".", b".."):
+                continue
+            if not name or name in by_name or b"/" in name or b"\0" in name:
                 self._report(Problem(path, f"the server gives a name that is none: {name!r:.300}"))
             elif len(name) > NAME_LIMIT or len(path) + 1 + len(name) > PATH_LIMIT:
                 self._report(Problem(_joined(path, name)[:PATH_LIMIT], "the path is too long"))

@@ -134,12 +134,11 @@ class SftpSession:
         return found
 
     async def list(self, path: bytes) -> list[Listed]:
-        """What is in the directory `path`, `.` and `..` left out, in no order."""
+        """What is in the directory `path`, in no order; `.` and `..` too, if it has them."""
         with _explained():
             found: list[Listed] = []
             async for entry in self._client.scandir(path):
-                if entry.filename not in (b".", b".."):
-                    found.append(_listed(entry))
+                found.append(_listed(entry))
                 if len(found) > NAMES_LIMIT:
                     raise OSError(errno.EFBIG, f"more than {NAMES_LIMIT} names")
         return found

@@ -81,7 +81,7 @@ def test_a_tier_comes_whole(tmp_path: Path, source: Path) -> None:
         assert source.owner().encode() == owner.user
 
 
-def test_recipes_are_those_of_the_agents_way(tmp_path: Path, source: Path) -> None:
+def test_entries_and_recipes_are_those_of_the_agents_way(tmp_path: Path, source: Path) -> None:
     found = []
     agent = f'agent = "env PYTHONPATH={ROOT} {sys.executable} -m cli serve"'
     for name, way, settings in (("a", agent, ()), ("b", 'via = "sftp"', (ONLY_SFTP,))):
@@ -89,9 +89,9 @@ def test_recipes_are_those_of_the_agents_way(tmp_path: Path, source: Path) -> No
             job.plan({"one": source}, via=way)
             job.sync()
             entries = job.entries("one").values()
-            found.append({entry.path: (entry.kind, entry.size, entry.content) for entry in entries})
+            found.append({e.path: (e.kind, e.size, e.content, e.owner, e.target) for e in entries})
     assert found[0] == found[1]
-    contents = [content for _, _, content in found[0].values() if content is not None]
+    contents = [entry[2] for entry in found[0].values() if entry[2] is not None]
     assert sum(len(content.parts) for content in contents) >= 3
 
 

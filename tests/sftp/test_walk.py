@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from cas.agent.roots import RootGuard
 from cas.entry import Problem, path_order
 from cas.ignore import Matcher
 from cas.sftp.walk import AHEAD, Item, Places, admit, walk
+from cas.transport.sftp import Listed
 from tests.sftp.fakes import Tree
 
 
@@ -124,11 +127,32 @@ def test_names_that_are_none_are_refused(tmp_path: Path) -> None:
     assert all(problem.left_out for problem in problems)
 
 
-def test_dots_are_refused_even_if_a_session_lets_them_through(tmp_path: Path) -> None:
+def test_dots_are_passed_over(tmp_path: Path) -> None:
     tree = Tree(tmp_path, names={os.fsencode(tmp_path): [b"..", b"."]})
     found, problems, _ = walked(tmp_path, tree=tree)
-    assert 2 == len(problems)
+    assert [] == problems
     assert not [path for path, _ in found if path.endswith(b".")]
+
+
+def test_owners_above_are_called_as_in_the_roots_listing(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    class Naming(Tree):
+        def list(self, path: bytes) -> Future[list[Listed]]:
+            named: Future[list[Listed]] = Future()
+            named.set_result(
+                [
+                    replace(one, attributes=replace(one.attributes, user=b"someone", group=b"all"))
+                    for one in super().list(path).result()
+                ]
+            )
+            return named
+
+    for root in (tmp_path, tmp_path / "file"):
+        found, _, _ = walked(tmp_path, os.fsencode(root), tree=Naming(tmp_path))
+        mine = os.fsencode(tmp_path)[1:]
+        assert (b"someone", b"all") == (dict(found)[mine].user, dict(found)[mine].group)
+        assert b"someone" == dict(found)[mine + b"/file"].user
 
 
 def test_a_directory_that_cannot_be_listed_stays(tmp_path: Path) -> None:
