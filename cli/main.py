@@ -48,6 +48,7 @@ COMMANDS = (
     "report",
     "repair",
     "serve",
+    "completion",
 )
 
 # What cas makes by the hundred thousand (entries, digests, statuses) has no cycles. To look for
@@ -107,6 +108,10 @@ class _Commands(click.Group):
 
     def run_command(self, args: Sequence[str] | None, extra: MutableMapping[str, Any]) -> int:
         """Run a command line; its exit code, or whatever it raises."""
+        if "_CAS_COMPLETE" in os.environ:  # a shell asks: see cli/completing.py
+            from cli.completing import register
+
+            register()
         return super().main(args, prog_name="cas", standalone_mode=False, **extra) or EXIT_DONE
 
 
