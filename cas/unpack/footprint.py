@@ -2,7 +2,7 @@
 
 glibc keeps what was freed for the next who asks, each thread's apart, and asks the kernel for large
 pieces by themselves only up to a size that grows with every one that is given back. With spans and
-segments of some MiB in several threads that comes to half as much again as what is in use. So
+segments of some MiB in several threads that comes to much more than what is in use. So
 threads share two arenas, and from the first large archive on large pieces go back to the kernel at
 once. Plain files are spared that: having a piece cleared each time costs a scan some of its speed.
 """
