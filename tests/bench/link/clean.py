@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.bench.link.setting import Kind, LinkSetting
 from tests.bench.process import CommandFailed
 from tests.bench.verdict import Verdict
 
-SIZE = 2**30
-RATE = Kind("1 MB/s, 20 ms", {"rtt": 20, "rate": "1M"})
-RATE_SIZE = 60_000_000
-LIMITS = {20: 0.8, 200: 1.0}  # of scp's rate, by the round trip in ms
+GIB = 2**30
+RATE = Kind("1 MB/s, 20 ms", {"rtt": 20, "rate": "1M"}, 60_000_000)
+# With the least share of scp's rate. Without a rate, the processors are the limit, the relay's too.
+KINDS = (
+    (Kind("20 ms", {"rtt": 20}, GIB), 0.8),
+    (Kind("20 ms, 12.5 MB/s", {"rtt": 20, "rate": "12.5M"}, GIB // 2), 0.8),
+    (Kind("200 ms", {"rtt": 200}, GIB), 1.0),
+)
 
 
-def run(setting: LinkSetting) -> list[Verdict]:
+def run(setting: LinkSetting) -> Iterator[Verdict]:
     """Measure."""
-    data = setting.random_data(SIZE // 16 if setting.quick else SIZE)
-    return [*(_beside_scp(setting, data, rtt) for rtt in LIMITS), _cpu(setting)]
+    for kind, limit in KINDS:
+        yield _beside_scp(setting, kind, limit)
+    yield _cpu(setting)
 
 
-def _beside_scp(setting: LinkSetting, data: Path, rtt: int) -> Verdict:
-    """In turns, not side by side: here the processors are the limit."""
-    kind = Kind(f"{rtt} ms, no loss", {"rtt": rtt})
-    rounds = 1 if setting.quick or rtt > 100 else 2
+def _beside_scp(setting: LinkSetting, kind: Kind, limit: float) -> Verdict:
+    """In turns, not side by side: they would take the processors from each other."""
+    data = setting.random_data(kind.plenty // 16 if setting.quick else kind.plenty)
+    rounds = 2 if kind is KINDS[0][0] and not setting.quick else 1
     scp: list[float] = []
     cas: list[float] = []
     for _ in range(rounds):
@@ -32,14 +38,14 @@ def _beside_scp(setting: LinkSetting, data: Path, rtt: int) -> Verdict:
         cas.append(_cas(setting, kind, data)[0])
     size = (data / "data").stat().st_size / 2**20
     return Verdict(
-        f"{kind.name}: rate of {size:.0f} MiB / scp", min(scp) / min(cas), LIMITS[rtt],
+        f"{kind.name}, no loss: rate of {size:.0f} MiB / scp", min(scp) / min(cas), limit,
         at_least=True, detail=f"{min(cas):.1f} s beside {min(scp):.1f}",
         facts={"cas": cas, "scp": scp},
     )  # fmt: skip
 
 
 def _cpu(setting: LinkSetting) -> Verdict:
-    seconds, cpu = _cas(setting, RATE, setting.random_data(RATE_SIZE))
+    seconds, cpu = _cas(setting, RATE, setting.random_data(RATE.plenty))
     return Verdict(
         f"{RATE.name}: the client's processor time, start included", cpu / seconds * 100, 10.0,
         "% of a core", detail=f"{cpu:.1f} s in {seconds:.0f} s",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -21,15 +22,17 @@ FAR = Kind("5 %, 200 ms", {"loss": 5, "rtt": 200, "rate": "2.5M"})
 SMALL = 4_000_000
 
 
-def run(setting: LinkSetting) -> list[Verdict]:
+def run(setting: LinkSetting) -> Iterator[Verdict]:
     """Measure."""
     size = 200 * 2**20 if setting.quick else SIZE
     data = setting.work / "large"
     data.mkdir()
     write_random(data / "data", size, seed=1)
-    verdicts = [_rekeyed(setting, data, limit) for limit in LIMITS]
+    for limit in LIMITS:
+        yield _rekeyed(setting, data, limit)
     (data / "data").unlink()
-    return [*verdicts, *(_many(setting, kind) for kind in (NEAR, FAR))]
+    for kind in (NEAR, FAR):
+        yield _many(setting, kind)
 
 
 def _rekeyed(setting: LinkSetting, data: Path, limit: str) -> Verdict:

@@ -18,6 +18,7 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -40,8 +41,8 @@ BENCHMARKS = {
 class Benchmark(Protocol):
     """A module of this directory that is named above."""
 
-    def run(self, setting: LinkSetting) -> list[Verdict]:
-        """Measure; raises CommandFailed."""
+    def run(self, setting: LinkSetting) -> Iterable[Verdict]:
+        """Measure, each when it is asked for; raises CommandFailed."""
 
 
 def main() -> int:
@@ -74,16 +75,17 @@ def _run(name: str, work: Path, options: argparse.Namespace) -> list[dict[str, o
         work, options.corpus, Keep(options.keep), tuple(options.more), options.quick
     )
     started = time.monotonic()
+    results: list[dict[str, object]] = []
     try:
-        verdicts = benchmark.run(setting)
+        for verdict in benchmark.run(setting):
+            print(f"{name}: {verdict.line()}", flush=True)
+            results.append({"benchmark": name, **verdict.as_json()})
     except CommandFailed as error:
         print(f"{name}: FAILED: {error}", flush=True)
-        return [{"benchmark": name, "ok": False, "failed": str(error)}]
-    for verdict in verdicts:
-        print(f"{name}: {verdict.line()}", flush=True)
+        results.append({"benchmark": name, "ok": False, "failed": str(error)})
     seconds = round(time.monotonic() - started)
     print(f"{name}: took {seconds} s, load average now {os.getloadavg()[0]:.1f}", flush=True)
-    return [{"benchmark": name, **verdict.as_json()} for verdict in verdicts]
+    return results
 
 
 def _options() -> argparse.Namespace:

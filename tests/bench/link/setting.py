@@ -23,7 +23,8 @@ Facts = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of link, in badlink.py's terms, and more bytes than it carries in three minutes."""
+    """A kind of link, in badlink.py's terms, and how many bytes to try it with: on a bad one more
+    than it carries in three minutes."""
 
     name: str
     options: Mapping[str, float | str]
