@@ -49,6 +49,7 @@ COMMANDS = (
     "repair",
     "serve",
     "completion",
+    "man",
 )
 
 # What cas makes by the hundred thousand (entries, digests, statuses) has no cycles. To look for
