@@ -8,7 +8,7 @@
 use super::Token;
 use super::coder::Cost;
 use super::config::Config;
-use super::expert::{Params, menu, score, variants};
+use super::expert::{Params, Score, menu, narrow, score, variants};
 use super::inflate::Block;
 use super::model::{ModelParams, Placed, discover};
 use super::span::Span;
@@ -22,19 +22,24 @@ const USELESS: usize = 300;
 const GOOD: usize = 5;
 /// From fewer tokens nothing can be found out, nor is it worth the time to try all experts again.
 const FEW: usize = 2000;
+/// When trying experts has taken so many steps of searching, no more are tried, nor is anything found out.
+const PATIENCE: usize = 100_000_000;
 /// Plain bytes that configurations are compared on.
 const SAMPLE: usize = 256 * 1024;
 
 /// How to foretell the tokens of a stream that begins with these spans, or goes on with them.
 #[must_use]
 pub fn choose(spans: &[&Span]) -> Config {
-    let Some(span) = spans.iter().max_by_key(|span| span.tokens.len().min(ROUNDS[2].0)) else {
+    // Of those with enough tokens the first: at the start of a stream nothing is missing of the history.
+    let enough = |span: &&&Span| span.tokens.len().min(ROUNDS[2].0);
+    let Some(span) = spans.iter().rev().max_by_key(enough) else {
         return Config::default();
     };
     if span.tokens.is_empty() {
         return Config::universal();
     }
-    let maybe_expert = best_expert(span);
+    let mut steps = 0;
+    let maybe_expert = best_expert(span, &mut steps);
     let expert = maybe_expert.map(|(expert, _)| expert);
     let mut field = Vec::new();
     match maybe_expert {
@@ -43,7 +48,7 @@ pub fn choose(spans: &[&Span]) -> Config {
         None => {}
     }
     let is_good = maybe_expert.is_some_and(|(_, wrong)| wrong < GOOD);
-    let model = Some(if is_good || span.tokens.len() < FEW {
+    let model = Some(if is_good || span.tokens.len() < FEW || steps > PATIENCE {
         ModelParams::default()
     } else {
         found_out(span)
@@ -66,7 +71,7 @@ pub fn another(span: &Span, config: &Config) -> Option<Config> {
     if span.tokens.len() < FEW {
         return None;
     }
-    let found = match best_expert(span) {
+    let found = match best_expert(span, &mut 0) {
         Some((expert, wrong)) if wrong < GOOD => Config::of_expert(expert),
         _ => Config::universal(),
     };
@@ -88,39 +93,57 @@ fn found_out(span: &Span) -> ModelParams {
 }
 
 /// The expert that is right most often, and how often of a thousand times it is wrong.
-fn best_expert(span: &Span) -> Option<(Params, usize)> {
+///
+/// Adds what it took to `steps`.
+fn best_expert(span: &Span, steps: &mut usize) -> Option<(Params, usize)> {
+    let furthest = span.tokens.iter().map(|token| token.dist()).max().unwrap_or(0);
     let mut field = menu();
+    field.extend(narrow(furthest));
     for (limit, survivors) in ROUNDS {
-        field = best_of(span, &field, limit, survivors);
+        field = best_of(span, &field, (limit, survivors), steps);
     }
     let nearest = *field.first()?;
-    let furthest = span.tokens.iter().map(|token| token.dist()).max().unwrap_or(0);
     let near: Vec<Params> = [nearest]
         .into_iter()
         .chain(variants(&nearest, furthest))
         .collect();
-    let best = *best_of(span, &near, ROUNDS[1].0, 1).first()?;
-    Some((best, wrong(span, &best, ROUNDS[2].0)))
+    let best = *best_of(span, &near, (ROUNDS[1].0, 1), steps).first()?;
+    let (last, _) = ROUNDS[if *steps > PATIENCE { 1 } else { 2 }];
+    let tokens = span.tokens.len().min(last);
+    let wrong = follow(span, &best, (tokens, usize::MAX)).wrong;
+    Some((best, (1000 * wrong).div_ceil(tokens.max(1))))
 }
 
-/// Those of `field` that are right most often, the best first; of those equal, whichever comes first.
-fn best_of(span: &Span, field: &[Params], limit: usize, survivors: usize) -> Vec<Params> {
-    let mut scored: Vec<_> = field
-        .iter()
-        .map(|params| (wrong(span, params, limit), *params))
-        .collect();
-    scored.retain(|(wrong, _)| *wrong <= USELESS);
-    scored.sort_by_key(|(wrong, _)| *wrong);
-    scored
-        .into_iter()
-        .take(survivors)
-        .map(|(_, params)| params)
-        .collect()
+/// Those of `field` that are right most often, the best first; of those equal, whichever comes first. Nobody is
+/// followed on who is behind as many as are wanted already.
+fn best_of(
+    span: &Span,
+    field: &[Params],
+    (limit, survivors): (usize, usize),
+    steps: &mut usize,
+) -> Vec<Params> {
+    let useless = limit.min(span.tokens.len()) * USELESS / 1000 + 1;
+    let mut best: Vec<(usize, Params)> = Vec::new();
+    for params in field {
+        let most = best.get(survivors - 1).map_or(useless, |(wrong, _)| *wrong);
+        let score = follow(span, params, (limit, most));
+        if score.wrong < most {
+            let place = best.partition_point(|(other, _)| *other <= score.wrong);
+            best.insert(place, (score.wrong, *params));
+            best.truncate(survivors);
+        }
+        *steps += score.steps;
+        if *steps > PATIENCE && !best.is_empty() {
+            break;
+        }
+    }
+    best.into_iter().map(|(_, params)| params).collect()
 }
 
-fn wrong(span: &Span, params: &Params, limit: usize) -> usize {
+/// Follows an expert through the first `limit` tokens, or until it was wrong `most` times.
+fn follow(span: &Span, params: &Params, (limit, most): (usize, usize)) -> Score {
     let data = (&span.data[..], span.start);
-    score(params, data, (&span.tokens, &span.blocks), false, limit).misses_per_1000()
+    score(params, data, (&span.tokens, &span.blocks), (limit, most))
 }
 
 /// The configuration that costs least for the beginning of the span.

@@ -29,6 +29,7 @@
 #![allow(missing_docs)]
 
 pub mod bits;
+pub mod budget;
 pub mod coder;
 pub mod codes;
 pub mod config;

@@ -164,6 +164,10 @@ impl Chain {
 }
 
 impl Expert for Chain {
+    fn spent(&self) -> usize {
+        self.links.budget().spent()
+    }
+
     fn block(&mut self, data: &[u8], pos: usize, end: usize, sync: bool) {
         let piece = self.tokens != FULL_BLOCK;
         (self.end, self.tokens) = (end, 0);

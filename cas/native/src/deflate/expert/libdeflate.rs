@@ -171,6 +171,10 @@ impl Libdeflate {
 }
 
 impl Expert for Libdeflate {
+    fn spent(&self) -> usize {
+        self.links.budget().spent()
+    }
+
     fn block(&mut self, data: &[u8], pos: usize, end: usize, _sync: bool) {
         (self.begin, self.end, self.recount) = (pos, end, pos + RECOUNT);
         self.literals.fill(0);

@@ -4,6 +4,7 @@
 //! means none. zlib counts from 0, and so never finds the very first byte of its window; Go counts from 1.
 
 use super::bytes::{common, load32};
+use crate::deflate::budget::{Budget, steps};
 
 /// Window of the chains: positions further back are forgotten.
 const SIZE: usize = 32768;
@@ -130,6 +131,7 @@ pub struct Links {
     next: usize,
     /// Nothing before this is found.
     floor: usize,
+    budget: Budget,
 }
 
 impl Links {
@@ -150,6 +152,7 @@ impl Links {
             base: 0,
             next: 0,
             floor: 0,
+            budget: Budget::default(),
         }
     }
 
@@ -211,6 +214,16 @@ impl Links {
         }
     }
 
+    /// What its searches may cost and have cost.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Counts what was done by `walk`.
+    pub fn spend(&mut self, steps: usize) {
+        self.budget.spend(steps);
+    }
+
     /// How far before `at` the positions with its hash are, nearest first, none further than `reach`.
     #[inline]
     pub fn walk(&self, data: &[u8], at: usize, reach: usize) -> impl Iterator<Item = usize> {
@@ -234,13 +247,19 @@ impl Links {
 
     /// The first longest match at `at`, nearest first, among those put in. Few have been put in after it.
     #[inline]
-    pub fn longest(&self, data: &[u8], at: usize, want: &Want) -> Found {
+    pub fn longest(&mut self, data: &[u8], at: usize, want: &Want) -> Found {
         self.longest_but(data, at, want, |_| false)
     }
 
     /// The same, as if those were not there that `is_out`.
     #[inline]
-    pub fn longest_but(&self, data: &[u8], at: usize, want: &Want, is_out: impl Fn(usize) -> bool) -> Found {
+    pub fn longest_but(
+        &mut self,
+        data: &[u8],
+        at: usize,
+        want: &Want,
+        is_out: impl Fn(usize) -> bool,
+    ) -> Found {
         let mut best = Found {
             len: want.over,
             dist: 0,
@@ -258,7 +277,8 @@ impl Links {
         }
         let floor = (self.floor + self.first).saturating_sub(self.base);
         let mut limit = here.saturating_sub(want.reach).max(floor).max(1);
-        let (mut depth, mut passed) = (want.depth, 0);
+        let mut depth = self.budget.depth(at, want.depth);
+        let (mut passed, mut cost) = (0, depth);
         let window = &data[..at + want.max];
         let mut end = tail(window, at + best.len);
         while candidate >= limit && candidate < here {
@@ -267,6 +287,7 @@ impl Links {
                 (depth, passed) = (depth + 1, passed + 1);
             } else if tail(window, early + best.len) == end {
                 let len = common(window, early, at, want.max);
+                cost += steps(len);
                 if len > best.len && (len > want.min || at - early <= want.near) {
                     best = Found {
                         len,
@@ -287,6 +308,7 @@ impl Links {
             candidate = usize::from(self.previous[candidate & MASK]);
             limit = limit.max(here.saturating_sub(want.reach) + 1 - self.first);
         }
+        self.budget.spend(cost + passed + ahead - depth);
         if best.dist == 0 { Found::default() } else { best }
     }
 }

@@ -125,6 +125,21 @@ fn klauspost_menu() -> Vec<Params> {
     menu
 }
 
+/// The smallest windows of zlib's, and how far back matches are in them.
+fn windows() -> impl Iterator<Item = usize> {
+    (9..15).map(|bits| (1 << bits) - 262)
+}
+
+/// What is worth a try beside the menu if no match is further back than `furthest`: zlib with a window just so large.
+#[must_use]
+pub fn narrow(furthest: usize) -> Vec<Params> {
+    let levels = [6, 9, 1, 5, 8, 7, 4, 3, 2].map(zlib).into_iter();
+    match windows().find(|&reach| furthest <= reach) {
+        Some(reach) if furthest > 1 => levels.map(|rule| Params::Chain(Rule { reach, ..rule })).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// What `params` may be in detail, once it is known to be the nearest of the menu: other sizes of zlib's
 /// tables, its smaller windows, and what else changes little. `furthest` is the longest distance seen.
 #[must_use]
@@ -136,9 +151,7 @@ pub fn variants(params: &Params, furthest: usize) -> Vec<Params> {
     if rule.hash == Hash::Three {
         all.extend([14, 13, 12, 11, 10, 9, 8, 16].map(|hash_bits| Rule { hash_bits, ..*rule }));
         all.push(Rule { shortest: 6, ..*rule });
-        let windows = (9..15)
-            .map(|bits| (1 << bits) - 262)
-            .filter(|&reach| furthest <= reach);
+        let windows = windows().filter(|&reach| furthest <= reach);
         all.extend(windows.map(|reach| Rule { reach, ..*rule }));
     }
     all.into_iter().map(Params::Chain).collect()
@@ -146,9 +159,15 @@ pub fn variants(params: &Params, furthest: usize) -> Vec<Params> {
 
 fn tables() -> Vec<Params> {
     let isal = |bits| table::Rule::Isal(table::Isal { bits });
-    [table::Rule::Libdeflate, table::Rule::Quick, isal(13), isal(15)]
-        .map(Params::Table)
-        .to_vec()
+    [
+        table::Rule::Libdeflate,
+        table::Rule::Quick,
+        table::Rule::Miniz,
+        isal(13),
+        isal(15),
+    ]
+    .map(Params::Table)
+    .to_vec()
 }
 
 fn libdeflate((depth, nice, lazy): (usize, usize, usize)) -> Params {

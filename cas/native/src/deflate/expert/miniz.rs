@@ -9,6 +9,7 @@
 use super::Expert;
 use super::bytes::common;
 use super::links::{Found, Hash, Links};
+use crate::deflate::budget::steps;
 use crate::deflate::{Token, WINDOW};
 
 /// The numbers by which levels differ.
@@ -65,14 +66,15 @@ impl Miniz {
         } else {
             self.rule.probes
         };
-        let mut turns = probes.div_ceil(3);
+        let mut turns = self.links.budget().depth(at, probes.div_ceil(3));
         let mut tries = 3;
+        let mut cost = 0;
         for dist in self.links.walk(data, at, REACH) {
             if turns == 0 {
                 break;
             }
             let from = at - dist;
-            tries -= 1;
+            (tries, cost) = (tries - 1, cost + 1);
             let agrees =
                 data[from + best.len - 1..=from + best.len] == data[at + best.len - 1..=at + best.len];
             if agrees || tries == 0 {
@@ -80,6 +82,7 @@ impl Miniz {
             }
             if agrees && data[from..from + 2] == data[at..at + 2] {
                 let len = common(data, from, at, max);
+                cost += steps(len);
                 if len > best.len {
                     best = Found { len, dist };
                     if len == max {
@@ -88,6 +91,7 @@ impl Miniz {
                 }
             }
         }
+        self.links.spend(cost);
         let too_far = best.len == Token::MIN_LEN && best.dist >= NEAR;
         if best.dist == 0 || too_far {
             Found::default()
@@ -115,6 +119,10 @@ impl Miniz {
 }
 
 impl Expert for Miniz {
+    fn spent(&self) -> usize {
+        self.links.budget().spent()
+    }
+
     fn block(&mut self, _data: &[u8], _pos: usize, end: usize, _sync: bool) {
         self.end = end;
     }

@@ -26,7 +26,7 @@ use super::Token;
 use chain::Chain;
 use klauspost::{GoFastest, Level1, Level2, Level3, Level4, Level5, Level6, Scan};
 use libdeflate::Libdeflate;
-pub use menu::{menu, variants};
+pub use menu::{menu, narrow, variants};
 use miniz::Miniz;
 pub use params::Params;
 use plan::Planned;
@@ -66,6 +66,11 @@ pub trait Expert {
 
     /// What was really there, as foretold or not. To be told for every token after it was asked for.
     fn accept(&mut self, data: &[u8], pos: usize, token: Token);
+
+    /// Steps that its searches took so far, as `Budget` counts them, if that can be many.
+    fn spent(&self) -> usize {
+        0
+    }
 
     /// The plain bytes from `pos` to `end`, some at least, came in a stored block.
     fn stored(&mut self, data: &[u8], pos: usize, end: usize) {
@@ -162,6 +167,15 @@ impl Expert for AnyExpert {
         match self {
             Self::Chain(chain) => chain.doubt(pos),
             _ => None,
+        }
+    }
+
+    fn spent(&self) -> usize {
+        match self {
+            Self::Chain(expert) => expert.spent(),
+            Self::Libdeflate(expert) => expert.spent(),
+            Self::Miniz(expert) => expert.spent(),
+            _ => 0,
         }
     }
 

@@ -221,11 +221,12 @@ fn table_fields(rule: table::Rule) -> [usize; 2] {
         table::Rule::Libdeflate => [0, 0],
         table::Rule::Quick => [1, 0],
         table::Rule::Isal(table::Isal { bits }) => [2, bits as usize],
+        table::Rule::Miniz => [3, 0],
     }
 }
 
 fn read_table(bytes: &mut &[u8]) -> Result<table::Rule, Error> {
-    let kind = field(bytes, 0, 2)?;
+    let kind = field(bytes, 0, 3)?;
     let bits = if kind == 2 {
         field(bytes, 12, 15)?
     } else {
@@ -234,6 +235,7 @@ fn read_table(bytes: &mut &[u8]) -> Result<table::Rule, Error> {
     Ok(match kind {
         0 => table::Rule::Libdeflate,
         1 => table::Rule::Quick,
+        3 => table::Rule::Miniz,
         _ => table::Rule::Isal(table::Isal { bits: bits as u32 }),
     })
 }

@@ -4,31 +4,25 @@ use super::{AnyExpert, Expert, Params};
 use crate::deflate::Token;
 use crate::deflate::inflate::{Block, Kind};
 
-/// Tokens foretold rightly, of how many.
+/// Tokens foretold wrongly, of how many.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Score {
-    pub right: usize,
+    pub wrong: usize,
     pub tokens: usize,
+    /// Steps that searches took.
+    pub steps: usize,
 }
 
-impl Score {
-    /// Wrong foretellings per thousand tokens, rounded up.
-    #[must_use]
-    pub fn misses_per_1000(&self) -> usize {
-        ((self.tokens - self.right) * 1000).div_ceil(self.tokens.max(1))
-    }
-}
-
-/// Follows the first `limit` tokens of `blocks` with the expert of `params`. `data` and `start` are those of
-/// the span, `tokens` and `blocks` what was read of it; `sync` as for the first block.
+/// Follows the first `limit` tokens of `blocks` with the expert of `params`, until it was wrong `most` times. `data`
+/// and `start` are those of the span, `tokens` and `blocks` what was read of it.
 #[must_use]
 pub fn score(
     params: &Params,
     (data, start): (&[u8], usize),
     (tokens, blocks): (&[Token], &[Block]),
-    mut sync: bool,
-    limit: usize,
+    (limit, most): (usize, usize),
 ) -> Score {
+    let mut sync = false;
     let mut expert = AnyExpert::new(params, data, start);
     let mut score = Score::default();
     for block in blocks {
@@ -42,14 +36,16 @@ pub fn score(
         }
         expert.block(data, pos, end, std::mem::take(&mut sync));
         for &token in &tokens[block.tokens.clone()] {
-            if score.tokens == limit {
+            if score.tokens == limit || score.wrong >= most {
+                score.steps = expert.spent();
                 return score;
             }
             score.tokens += 1;
-            score.right += usize::from(expert.predict(data, pos) == token);
+            score.wrong += usize::from(expert.predict(data, pos) != token);
             expert.accept(data, pos, token);
             pos += token.len();
         }
     }
+    score.steps = expert.spent();
     score
 }

@@ -1,5 +1,5 @@
 //! Encoders with one table that write the match it gives at each position, if it gives one: level 1 of
-//! libdeflate and zlib-ng, ISA-L.
+//! libdeflate, zlib-ng and miniz, ISA-L.
 
 use super::bytes::{common, load32};
 use super::links::crc_word;
@@ -14,6 +14,9 @@ pub enum Rule {
     Libdeflate,
     /// Level 1 of zlib-ng: one position, only starts of tokens put in.
     Quick,
+    /// Level 1 of miniz: one position by three bytes, only starts of tokens put in, and no match out of the 4 KiB that it
+    /// looks at at a time.
+    Miniz,
     /// ISA-L: one position by CRC-32C, in a table of so many bits.
     Isal(Isal),
 }
@@ -38,7 +41,18 @@ pub struct Table {
     slots: Slots<{ 1 << 16 }, 2>,
     at: usize,
     end: usize,
+    /// The match found last.
+    last: Plan,
+    /// How far miniz sees.
+    edge: usize,
 }
+
+/// What miniz sees at once: it begins with so much whenever a block begins, and takes in as much again when all
+/// is written. It looks for no matches in the last three bytes.
+const SIGHT: usize = 4096;
+const ENOUGH: usize = 4;
+/// A match of three bytes of miniz' is nearer than this.
+const NEAR: usize = 8192;
 
 impl Table {
     /// The expert at `start`, having parsed the history.
@@ -48,6 +62,8 @@ impl Table {
             slots: Slots::new(),
             at: 0,
             end: start,
+            last: Plan::default(),
+            edge: SIGHT,
         };
         while table.at < start {
             let plan = table.find(data, usize::MAX);
@@ -61,6 +77,10 @@ impl Table {
         match self.rule {
             Rule::Libdeflate => (word.wrapping_mul(0x1E35_A7BD) >> 17) as usize,
             Rule::Quick => (word.wrapping_mul(2_654_435_761) >> 16) as usize,
+            Rule::Miniz => {
+                let three = word & 0x00FF_FFFF;
+                (three ^ three >> 17) as usize & 0xFFF
+            }
             Rule::Isal(isal) => crc_word(word) as usize & ((1 << isal.bits) - 1),
         }
     }
@@ -70,8 +90,33 @@ impl Table {
         match self.rule {
             Rule::Libdeflate => WINDOW - 1,
             Rule::Quick => WINDOW - 262,
-            Rule::Isal(_) => WINDOW,
+            Rule::Isal(_) | Rule::Miniz => WINDOW,
         }
+    }
+
+    /// The match of miniz' at `at`, as `probe` gives it.
+    #[inline]
+    fn probe_miniz(&mut self, data: &[u8], at: usize) -> (usize, usize) {
+        while at >= self.edge {
+            self.edge += SIGHT;
+        }
+        let edge = self.edge.min(data.len());
+        if at + ENOUGH > edge {
+            return (0, 0);
+        }
+        let word = load32(data, at);
+        let hash = self.hash(word);
+        let [back, _] = self.slots.back(hash, at);
+        self.slots.put(hash, at);
+        let reach = WINDOW - (self.edge - at);
+        if back.wrapping_sub(1) >= reach || back > at || (load32(data, at - back) ^ word) << 8 != 0 {
+            return (0, 0);
+        }
+        let len = common(data, at - back, at, Token::MAX_LEN.min(data.len() - at));
+        if len == Token::MIN_LEN && back >= NEAR {
+            return (0, 0);
+        }
+        (len.min(edge - at), back)
     }
 
     #[inline]
@@ -143,14 +188,39 @@ impl Table {
     }
 }
 
+impl Table {
+    fn find_miniz(&mut self, data: &[u8]) -> Plan {
+        let stop = self.end.min(self.at + STEPS);
+        while self.at < stop {
+            let (len, dist) = self.probe_miniz(data, self.at);
+            if len > 0 {
+                self.last = Plan {
+                    at: self.at,
+                    len,
+                    dist,
+                };
+                return self.last;
+            }
+            self.at += 1;
+        }
+        Plan {
+            at: self.at,
+            len: 0,
+            dist: 0,
+        }
+    }
+}
+
 impl Scanner for Table {
     fn begin(&mut self, _data: &[u8], pos: usize, end: usize, _sync: bool) {
-        (self.at, self.end) = (pos, end);
+        (self.at, self.end, self.edge) = (pos, end, pos + SIGHT);
     }
 
     fn find(&mut self, data: &[u8], _longest: usize) -> Plan {
-        if let Rule::Isal(_) = self.rule {
-            return self.find_pair(data);
+        match self.rule {
+            Rule::Isal(_) => return self.find_pair(data),
+            Rule::Miniz => return self.find_miniz(data),
+            Rule::Libdeflate | Rule::Quick => (),
         }
         let stop = self.end.min(self.at + STEPS);
         while self.at < stop {
@@ -171,11 +241,15 @@ impl Scanner for Table {
         }
     }
 
-    fn matched(&mut self, data: &[u8], at: usize, end: usize, _planned: bool) {
+    fn matched(&mut self, data: &[u8], at: usize, end: usize, planned: bool) {
+        if !planned && at == self.last.at && end < at + self.last.len {
+            // It stopped where miniz saw no more.
+            self.edge = end + SIGHT;
+        }
         // Of the inside of a match these have all, nothing, and a little.
         let inside = match self.rule {
             Rule::Libdeflate => end,
-            Rule::Quick => at,
+            Rule::Quick | Rule::Miniz => at,
             Rule::Isal(_) => end.min(at + 4),
         };
         for between in at + 1..inside {

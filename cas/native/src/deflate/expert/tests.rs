@@ -1,6 +1,7 @@
 //! Every expert on data of all kinds, told tokens that no encoder would write.
 
-use super::{AnyExpert, Expert, Params, menu};
+use super::{AnyExpert, Expert, Params, menu, parse};
+use crate::deflate::budget::{ADVANCE, EARNED};
 use crate::deflate::{Token, WINDOW};
 
 /// A small generator of numbers, the same everywhere.
@@ -144,6 +145,29 @@ fn long_runs_take_no_long_time() {
                 expert.accept(&data, pos, token);
                 pos += token.len();
             }
+        }
+    }
+}
+
+/// Text of two letters: chains through all of the window, and no match long enough to end a search.
+#[test]
+fn searches_take_no_more_steps_than_the_bytes_earn() {
+    let mut dice = Dice(4);
+    let data: Vec<u8> = (0..30_000).map(|_| b"ab"[dice.roll(2)]).collect();
+    let most = ADVANCE + EARNED * data.len();
+    for params in menu() {
+        let is_deep = match params {
+            Params::Chain(rule) => rule.depth >= 1024,
+            Params::Libdeflate(rule) => rule.depth >= 300,
+            Params::Miniz(rule) => rule.probes >= 512,
+            _ => false,
+        };
+        if is_deep {
+            let mut expert = AnyExpert::new(&params, &data, 0);
+            expert.block(&data, 0, data.len(), false);
+            parse(&mut expert, &data, 0, data.len());
+            assert!(expert.spent() < most + most / 2, "{params:?}: {}", expert.spent());
+            assert!(expert.spent() > most / 8, "{params:?}: {}", expert.spent());
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Hash chains through the window, and all the matches they lead to.
 
 use super::super::WINDOW;
+use super::super::budget::{Budget, steps};
 use super::params::ChainParams;
 use super::table::HASHES;
 
@@ -121,6 +122,7 @@ pub struct Chain {
     links: Vec<u32>,
     /// Last positions by 3 bytes, beside chains of 4.
     near: Vec<u32>,
+    budget: Budget,
 }
 
 impl Chain {
@@ -134,6 +136,7 @@ impl Chain {
             heads: vec![0; 1 << params.bits],
             links: vec![0; WINDOW],
             near: vec![0; near],
+            budget: Budget::default(),
         }
     }
 
@@ -148,7 +151,7 @@ impl Chain {
     }
 
     /// Finds what matches at `pos`, which is not yet inserted.
-    pub fn search(&self, data: &[u8], pos: usize, reach: Reach, found: &mut Found) {
+    pub fn search(&mut self, data: &[u8], pos: usize, reach: Reach, found: &mut Found) {
         found.clear();
         let (Some(hash), true) = (self.hash(data, pos), reach.max >= 3) else {
             return;
@@ -156,11 +159,12 @@ impl Chain {
         let lowest = pos.saturating_sub(WINDOW).max(reach.base) as u32;
         let enough = reach.max.min(usize::from(self.params.nice));
         let mut at = self.heads[hash];
-        let mut steps = reach.depth;
-        while at > lowest && at as usize <= pos && steps > 0 {
+        let mut depth = self.budget.depth(pos, reach.depth as usize);
+        while at > lowest && at as usize <= pos && depth > 0 {
             let old = at as usize - 1;
-            self.look(data, old, pos, reach.max, found);
-            steps -= 1;
+            let cost = 1 + self.look(data, old, pos, reach.max, found);
+            self.budget.spend(cost);
+            depth -= 1;
             let next = self.links[old & MASK];
             if usize::from(found.best.len) >= enough || next >= at {
                 break;
@@ -172,18 +176,19 @@ impl Chain {
         }
     }
 
-    /// Adds the match at `old` if it is one and of use.
+    /// Adds the match at `old` if it is one and of use. Gives how many steps that took.
     #[inline]
-    fn look(&self, data: &[u8], old: usize, pos: usize, max: usize, found: &mut Found) {
+    fn look(&self, data: &[u8], old: usize, pos: usize, max: usize, found: &mut Found) -> usize {
         let best = usize::from(found.best.len);
         let is_full = found.list.len() >= BESIDES;
         if is_full && data[old + best] != data[pos + best] {
-            return;
+            return 0;
         }
         let len = match_len(data, old, pos, max);
         if len >= self.least && (len > best || !is_full) {
             found.add(Match::new(len, pos - old));
         }
+        steps(len)
     }
 
     /// Beside chains of 4: the nearest match of 3 bytes, if it is just that long.
