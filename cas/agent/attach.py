@@ -48,7 +48,10 @@ def joining(name: str) -> bytes:
 def attach(name: str) -> None:
     """Hand our standard input and output to the agent of this name, and wait until it lets go.
     Raises SourceError when there is none."""
-    path = socket_path(name)
+    try:
+        path = socket_path(name)
+    except SourceError as error:  # the directory goes with the last agent
+        raise SourceError(NO_AGENT, where=error.where, advice=error.what) from error
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(HANDSHAKE_SECONDS)
         try:
@@ -80,7 +83,7 @@ def _let_go_of_streams() -> None:
 def _directory(*, create: bool) -> Path:
     path = Path(tempfile.gettempdir()) / f"cas-{_outer_uid()}"
     if create:
-        with contextlib.suppress(FileExistsError):
+        with contextlib.suppress(OSError):  # what is there, if anything is, is looked at now
             path.mkdir(mode=0o700)
     with contextlib.suppress(OSError):
         found = path.lstat()

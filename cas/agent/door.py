@@ -33,7 +33,6 @@ class Door:
         self._path = socket_path(name, create=True)
         self._loop = asyncio.get_running_loop()
         self._coming: set[socket.socket] = set()
-        _end_former(self._path)
         self._socket = _listen(self._path)
         self._inode = self._path.stat().st_ino
         self._loop.add_reader(self._socket, self._accept)
@@ -95,7 +94,8 @@ def _end_former(path: Path) -> None:
 
 
 def _listen(path: Path) -> socket.socket:
-    """A listening socket that appears at `path` whole, in place of whatever was there."""
+    """A listening socket that appears at `path` whole, in place of a former agent's: that is told
+    to end once ours is in the directory, which it would remove if it were empty."""
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     temporary = path.with_suffix(f".{os.getpid()}")
     try:
@@ -103,10 +103,14 @@ def _listen(path: Path) -> socket.socket:
         listening.bind(os.fspath(temporary))
         listening.listen(BACKLOG)
         listening.setblocking(False)
+        _end_former(path)
         temporary.rename(path)
     except OSError as error:
         listening.close()
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise SourceError(
-            f"the agent cannot listen for more lanes: {error.strerror}", where=os.fspath(path)
+            f"the agent cannot listen for more lanes: {error.strerror or error}",
+            where=os.fspath(path),
         ) from error
     return listening
