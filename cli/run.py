@@ -72,7 +72,7 @@ async def carry_out(
     root = order.store_path.absolute() if order.store_path is not None else Path(plan.store)
     run = _Run(new_run(), order, SyncState(), now_ms(), time.monotonic())
     with ExitStack() as stack:
-        store, writer = _open(stack, root, order)
+        store, writer = _open(stack, root, order, wiring.only_counts(dialers.values()))
         wiring.show_store(dialers.values(), store, keeps=not order.dry_run)
         limit = Limit(order.limit, store.layout if writer is not None else None, run.id)
         if writer is not None:
@@ -93,12 +93,17 @@ async def carry_out(
     return run.exit_code
 
 
-def _open(stack: ExitStack, root: Path, order: Order) -> tuple[Store, Writer | None]:
-    """The store, and its writer if something is to be kept and can be."""
+def _open(
+    stack: ExitStack, root: Path, order: Order, only_counts: str
+) -> tuple[Store, Writer | None]:
+    """The store, and its writer if something is to be kept and can be. A scan of the source
+    `only_counts` is not: contents are made up in it."""
     if not order.dry_run:
         opened = wiring.writing(root, allow_network_fs=order.allow_network_fs)
         return stack.enter_context(opened)
-    if order.keep_scan:
+    if order.keep_scan and only_counts:
+        output.say(f"the scan is not kept: over SFTP, {only_counts} can only be counted")
+    elif order.keep_scan:
         try:
             return stack.enter_context(wiring.writing(root))
         except StoreError as error:  # a sync is going on, perhaps

@@ -199,13 +199,26 @@ def dialers_for(plan: Plan, tiers: tuple[Tier, ...], wishes: Wishes) -> dict[str
     return {name: dialer_for(plan.sources[name], wishes) for name in names}
 
 
+def only_counts(dialers: Iterable[Dialer]) -> str:
+    """The name of a source that a scan can only count, if there is one; else nothing."""
+    from cas.sftp.source import SftpDialer
+
+    fars = map(_far, dialers)
+    return next((far.source for far in fars if isinstance(far, SftpDialer)), "")
+
+
+def _far(dialer: Dialer) -> Dialer:
+    """The dialer itself, of one that was called early."""
+    from cas.transport.early import EarlyDialer
+
+    return dialer.dialer if isinstance(dialer, EarlyDialer) else dialer
+
+
 def show_store(dialers: Iterable[Dialer], store: Store, *, keeps: bool) -> None:
     """Tell those who must know it what is held, and whether what comes is kept there."""
     from cas.sftp.source import SftpDialer
-    from cas.transport.early import EarlyDialer
 
-    for dialer in dialers:
-        far = dialer.dialer if isinstance(dialer, EarlyDialer) else dialer
+    for far in map(_far, dialers):
         if isinstance(far, SftpDialer):
             far.store, far.keeps = store, keeps
 

@@ -1,7 +1,8 @@
 """Contents for a scan that only counts: what is not known would have to be fetched, whole.
 
 Nothing is fetched for it. Such a content is made up: chunks that nobody has, of the file's size
-together. It never gets further than into the counts of a dry run.
+together. It must never get further than into the counts of a dry run: such a scan is not kept
+(`only_counts` in the wiring).
 """
 
 from __future__ import annotations
