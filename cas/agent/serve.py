@@ -83,6 +83,7 @@ class Agent:
         self._worker = Worker(cache, guard, self._outbox, scanner_of)
         self._heard = time.monotonic()
         self._lanes: dict[int, Transport] = {}
+        self._doubts: dict[int, int] = {}  # by lane, the number of the last message on its worth
         self._lane_number = 0
         self._assembler = Assembler(ORDERS_LIMIT)
         self._door: Door | None = None
@@ -132,6 +133,7 @@ class Agent:
             self._wakers.discard(waker)
             self._outbox.lane_lost(number)
             del self._lanes[number]
+            self._doubts.pop(number, None)
             await transport.close()
 
     async def watch(self) -> None:
@@ -183,7 +185,7 @@ class Agent:
                 raise PeerError("the client sent a segment")
             whole = self._assembler.add(message)
             if whole is not None:
-                self._handle(_order_in(whole))
+                self._handle(_order_in(whole), message.segment)
             return len(message.data)
         if isinstance(message, Hello):
             self._share(dict(message.facts).get("lanes", ""))
@@ -196,11 +198,12 @@ class Agent:
             self._handle(message)
         return 0
 
-    def _handle(self, message: Message) -> None:
+    def _handle(self, message: Message, number: int = 0) -> None:
+        """Do what the client asks; `number` says when it did, for lanes keep no order."""
         if isinstance(message, Bye):
             self._over.set()
         elif isinstance(message, Doubt):
-            self._doubt(message)
+            self._doubt(message, number)
         else:
             self._worker.handle(message)
 
@@ -246,12 +249,15 @@ class Agent:
             lane.cancel()
             connection.close()
 
-    def _doubt(self, message: Doubt) -> None:
+    def _doubt(self, message: Doubt, number: int) -> None:
+        if message.lane not in self._lanes or number < self._doubts.get(message.lane, 0):
+            return  # it is gone, or the client has thought better of it
+        self._doubts[message.lane] = number
         if message.worth == TRUSTED:
             self._outbox.trust(message.lane)
             return
         self._outbox.doubt(message.lane)
-        if message.worth == LOST and message.lane in self._lanes:
+        if message.worth == LOST:
             self._carry_on(self._lanes[message.lane].close())
 
     def _tell_backlog(self) -> None:

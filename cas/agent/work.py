@@ -126,8 +126,8 @@ class Worker:
     def tell_progress(self) -> None:
         """Say how the scans go on."""
         scanners = [(number, running.scanner) for number, running in self._scans.items()]
-        if self._ahead is not None:
-            scanners.append((0, self._ahead[1]))
+        if (ahead := self._ahead) is not None:  # a thread may end it at any moment
+            scanners.append((0, ahead[1]))
         for number, scanner in scanners:
             if scanner is not None:
                 now = scanner.progress
@@ -136,10 +136,10 @@ class Worker:
     def close(self) -> None:
         """End the threads; what they were doing is of no use to anybody any more."""
         for running in self._scans.values():
-            if running.scanner is not None:
-                running.scanner.stop()
-        if self._ahead is not None:
-            self._ahead[1].stop()
+            if (scanner := running.scanner) is not None:
+                scanner.stop()
+        if (ahead := self._ahead) is not None:
+            ahead[1].stop()
         self._jobs.close()
         self._outbox.close()
         self._orders.put(None)
@@ -227,12 +227,12 @@ class Worker:
     def _look_ahead(self, order: Ahead) -> None:
         """Scan what will be asked for next, so that the scan's cache has it then. What is wrong
         with it will be told then."""
-        if any(not running.is_over for running in self._scans.values()):
+        if any(not running.is_over for running in list(self._scans.values())):
             return  # a scan was ordered meanwhile, and is worth more
-        roots, exclude, include = order.roots, order.exclude, order.include
-        scanner = self._scanner_of(Scan(0, order.tier, roots, exclude, include, ()), self._spool)
-        self._ahead = (order.tier, scanner)
+        scan = Scan(0, order.tier, order.roots, order.exclude, order.include, ())
         with contextlib.suppress(CasError):
+            scanner = self._scanner_of(scan, self._spool)
+            self._ahead = (order.tier, scanner)
             for _ in scanner:
                 pass
         self._ahead = None

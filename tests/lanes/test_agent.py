@@ -1,0 +1,81 @@
+"""What an agent does with several lanes, message by message."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from cas.messages import (
+    DOUBTED,
+    MESSAGES,
+    TRUSTED,
+    Ahead,
+    Doubt,
+    Message,
+    Piece,
+    Scan,
+    Scanned,
+    decode_whole,
+    encode_message,
+)
+from cas.pull.lane import Lane, open_lane
+from cas.pull.lanes import agent_name
+from cas.store.memory_index import MemoryScanCache
+from tests.lanes.inside import ManyLanes
+
+LIMIT_SECONDS = 20.0
+
+
+@pytest_asyncio.fixture
+async def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ManyLanes]:
+    monkeypatch.setattr(tempfile, "tempdir", os.fspath(tmp_path))
+    made = ManyLanes(MemoryScanCache())
+    yield made
+    await made.end()
+
+
+async def order(lane: Lane, number: int, message: Message) -> None:
+    """Send a message in one piece, as number `number`."""
+    data = encode_message(message)
+    await lane.send(Piece(MESSAGES, number, 0, len(data), data))
+
+
+async def answer(lane: Lane) -> Message:
+    """The next message that comes whole in one piece."""
+    while not isinstance(piece := await lane.receive(), Piece):
+        pass
+    return decode_whole(piece.data)
+
+
+async def test_the_last_word_on_a_lane_counts_whichever_comes_first(
+    source: ManyLanes, tmp_path: Path
+) -> None:
+    facts = (("lanes", agent_name(b"client")),)
+    lane = await open_lane(source, facts)
+    other = await open_lane(source.attaching(""), facts)
+    await order(lane, 1, Doubt(1, TRUSTED))
+    await order(lane, 0, Doubt(1, DOUBTED))  # had been on a slow lane
+    await order(lane, 2, Doubt(0, DOUBTED))
+    await order(lane, 3, Scan(1, "tier", (bytes(tmp_path / "missing"),), (), (), ()))
+    found = await asyncio.wait_for(answer(other), LIMIT_SECONDS)
+    assert isinstance(found, Scanned)
+    await lane.close()
+    await other.close()
+
+
+async def test_what_is_wrong_with_the_next_tier_is_not_told_before_its_turn(
+    source: ManyLanes, tmp_path: Path
+) -> None:
+    lane = await open_lane(source, (("lanes", agent_name(b"client")),))
+    roots = (bytes(tmp_path / "missing"),)
+    await order(lane, 0, Ahead("next", roots, ("# no rule",), ()))
+    await order(lane, 1, Scan(1, "tier", roots, (), (), ()))
+    found = await asyncio.wait_for(answer(lane), LIMIT_SECONDS)
+    assert isinstance(found, Scanned)
+    await lane.close()
