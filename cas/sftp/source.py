@@ -37,6 +37,7 @@ LANES = 8
 STAGING = "staging"  # below the store
 CLOSING_SECONDS = 15.0
 TRIPS = 3
+AHEAD = 0  # the number of a scan whose pages nobody asked for yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +179,12 @@ class _Site:
     def scanner(self, order: Scan, spool: Spool) -> SftpScanner:
         """See `ScannerOf`."""
         here, shelf = self._places()
-        rules = Matcher(order.exclude, order.include)
+        roots, rules = order.roots, Matcher(order.exclude, order.include)
+        if order.scan == AHEAD:
+            # What would be fetched could not be stored yet, and takes the room of what can.
+            roots, shelf = (), None
         return SftpScanner(
-            order.roots, rules, spool, order.tier, remote=self._remote, shelf=shelf, here=here
+            roots, rules, spool, order.tier, remote=self._remote, shelf=shelf, here=here
         )
 
     def opener(self) -> Opener:

@@ -312,3 +312,22 @@ def test_a_scan_alone_counts_what_would_have_to_come(tmp_path: Path, source: Pat
         assert (0, whole) == to_fetch()
         os.utime(source / "deep/er/large", (OLD, OLD - 7))
         assert (5 * MB, whole) == to_fetch()
+
+
+def test_tiers_come_one_after_the_other(tmp_path: Path) -> None:
+    tiers = {}
+    for name in ("first", "second", "third"):
+        tiers[name] = tmp_path / name
+        tiers[name].mkdir()
+        (tiers[name] / "data").write_bytes(os.urandom(2 * MB))
+        (tiers[name] / "text").write_bytes(_words(random.Random(name), 300_000))
+        settle(tiers[name])
+    with job_in(tmp_path / "job", ONLY_SFTP) as job:
+        job.plan(tiers)
+        summary = job.sync()
+        assert [True] * 3 == [tier["complete"] for tier in summary["tiers"]]
+        assert summary["wire_in"] < 3 * 2.3 * MB + MB // 2
+        for name, top in tiers.items():
+            back = job.restored(name, f"back-{name}") / str(top)[1:]
+            assert sums_below(top) == sums_below(back)
+        assert not (job.directory / "store/staging").exists()
