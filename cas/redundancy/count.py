@@ -32,6 +32,7 @@ from cas.snapshot import Snapshot
 from cas.store.store import Store
 
 Seen = Callable[[list[Digest], list[int]], Sequence[bool]]  # ids and labels: whether each is held
+Late = Callable[[list[Digest]], Sequence[int]]  # a label for each id
 
 
 def count(
@@ -41,14 +42,16 @@ def count(
     labels: Labels | None = None,
     inside: Inside | None = None,
     seen: Seen | None = None,
+    late: Late | None = None,
     at_once: int = RECORDS_AT_ONCE,
 ) -> Count:
     """Count the chunks of `snapshots`, one for each tier, in the order of the tiers.
 
-    A chunk has the label that `labels` gives it where it comes first. `inside` says which chunks of
-    an archive are which member's; without it an archive is one file. `seen` is asked once about
-    each distinct chunk, in order of ids; without it none is missing. Raises NotHeldError where a
-    page is not here, DamageError, StoreError where there is no room to sort in.
+    A chunk has the label that `labels` gives it where it comes first, or that `late` gives it: that
+    is asked once about each distinct chunk, in order of ids, before `seen`. `inside` says which
+    chunks of an archive are which member's; without it an archive is one file. `seen` is asked once
+    about each distinct chunk, in order of ids; without it none is missing. Raises NotHeldError
+    where a page is not here, DamageError, StoreError where there is no room to sort in.
     """
     counted = Count()
     recorder = Recorder(store, counted, labels, inside)
@@ -60,7 +63,7 @@ def count(
         counted.repeated = array("Q", bytes(8 * rows))
         counted.shared = array("Q", bytes(8 * rows))
         counted.partners = [0] * rows
-        groups = _Groups(counted, seen)
+        groups = _Groups(counted, seen, late)
         for batch in runs.batches():
             groups.take(batch)
         groups.end()
@@ -70,9 +73,11 @@ def count(
 class _Groups:
     """Takes the sorted records and adds up the groups of one id; groups may span batches."""
 
-    def __init__(self, counted: Count, seen: Seen | None) -> None:
+    def __init__(self, counted: Count, seen: Seen | None, late: Late | None) -> None:
         self._counted = counted
         self._seen = seen
+        self._late = late
+        self._unlabelled: tuple[list[Digest], list[int], list[int]] = ([], [], [])
         self._id = b""
         self._tails: list[int] = []
         self._asked: tuple[list[Digest], list[int], list[int], list[Sum]] = ([], [], [], [])
@@ -106,6 +111,15 @@ class _Groups:
             for tail in tails:
                 tiers |= 1 << (tail >> TIER_AT)
             self._note_rows(tails, tiers, length)
+        if self._late is None:
+            self._count(id_, label, tiers, length)
+            return
+        ids, sets, lengths = self._unlabelled
+        ids.append(Digest(id_))
+        sets.append(tiers)
+        lengths.append(length)
+
+    def _count(self, id_: bytes, label: int, tiers: int, length: int) -> None:
         total = self._counted.groups.get((tiers, label))
         if total is None:
             total = self._counted.groups[tiers, label] = Sum()
@@ -129,11 +143,16 @@ class _Groups:
                 counted.partners[row] |= tiers
 
     def _ask(self) -> None:
-        """Ask what of the chunks since the last time is held."""
+        """Ask for the labels of the chunks since the last time, and what of them is held."""
+        if self._late is not None:
+            ids, sets, lengths = self._unlabelled
+            for id_, label, tiers, length in zip(ids, self._late(ids), sets, lengths, strict=True):
+                self._count(id_, label, tiers, length)
+            self._unlabelled = ([], [], [])
         if self._seen is None:
             return
-        ids, labels, lengths, totals = self._asked
-        for held, length, total in zip(self._seen(ids, labels), lengths, totals, strict=True):
+        asked, labels, lengths, totals = self._asked
+        for held, length, total in zip(self._seen(asked, labels), lengths, totals, strict=True):
             if not held:
                 total.missing += length
                 total.missing_chunks += 1

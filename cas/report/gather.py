@@ -4,7 +4,6 @@ recipes of the tiers. Memory is that of `cas.redundancy.count`, and a number for
 from __future__ import annotations
 
 import heapq
-from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -46,18 +45,21 @@ def gather(store: Store, chosen: Sequence[tuple[SnapshotRow, Snapshot]], *, most
     origins = Origins()
     with closing(Records(store)) as records:
         origins.read(store.index, records)
-    seen = _Seen(store, origins, most)
-    counted = count(store, [snapshot for _, snapshot in chosen], labels=seen.labels)
+    seen = _Seen(most)
+    counted = count(
+        store,
+        [snapshot for _, snapshot in chosen],
+        inside=seen.look,
+        late=lambda ids: list(origins.labels(store.index, ids)),
+    )
     return _Sums(chosen, counted, origins, seen).facts()
 
 
 @dataclass(slots=True)
 class _Seen:
-    """Looks at every file while it is counted, as the one who labels its chunks. `files` and
-    `packed` are heaps of the largest, named by their rows."""
+    """Looks at every file while it is counted. `files` and `packed` are heaps of the largest, named
+    by their rows."""
 
-    store: Store
-    origins: Origins
     most: int
     files: list[tuple[int, int, bytes, str]] = field(default_factory=list)  # size, -row, path, ""
     packed: list[tuple[int, int, bytes, str]] = field(default_factory=list)  # and the reason
@@ -66,8 +68,8 @@ class _Seen:
     _row: int = -1
     _entry: Entry | None = None
 
-    def labels(self, part: Part) -> Sequence[int]:
-        """See `records.Labels`."""
+    def look(self, part: Part) -> None:
+        """See `records.Inside`: archives stay one file."""
         size, path = part.content.size, part.entry.path
         if part.entry is not self._entry:
             self._entry = part.entry
@@ -77,7 +79,6 @@ class _Seen:
             for note in part.recipe.notes:
                 self._keep(self.packed, (size, -self._row, path, note))
                 self._count(note, size)
-        return array("H", self.origins.labels(self.store.index, part.ids))
 
     def _count(self, note: str, size: int) -> None:
         self.packed_count += 1

@@ -1,13 +1,13 @@
-"""Which tier each chunk was first had for, as a small number beside it (`records.Labels`).
+"""Which tier each chunk was first had for, as a small number beside it (`late` of `count`).
 
 A chunk's location leads to its segment, and the segment's record names the origin. So one pass over
 all records gives a number for each segment, and counting needs no more than one look into the index
-for each chunk of a file.
+for each distinct chunk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cas.audit.records import Records, Row
@@ -54,7 +54,7 @@ class Origins:
         """The origins in the order of their numbers."""
         return list(self._numbers)
 
-    def labels(self, index: Index, chunks: tuple[Digest, ...]) -> Iterator[int]:
+    def labels(self, index: Index, chunks: Sequence[Digest]) -> Iterator[int]:
         """A label for each chunk."""
         segments = self._segments
         for at in index.locate_all(chunks):

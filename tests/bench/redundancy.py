@@ -64,7 +64,7 @@ def run(setting: Setting) -> list[Verdict]:
 def _speed(setting: Setting) -> list[Verdict]:
     root = setting.work / "million"
     chunks = CHUNKS // 20 if setting.quick else CHUNKS
-    places = _fill(root, chunks)
+    places = fill(root, chunks)
     usage = measured([*CAS, "redundancy", "--store", root, "--json", "--top", "10"])
     found = [json.loads(line) for line in usage.output.splitlines()]
     assert places == sum(event["chunks"] for event in found if event["event"] == "tier")
@@ -76,7 +76,7 @@ def _speed(setting: Setting) -> list[Verdict]:
     ]  # fmt: skip
 
 
-def _fill(root: Path, chunks: int) -> int:
+def fill(root: Path, chunks: int) -> int:
     """Make a store of TIERS tiers of files of one and of several chunks, a third of them of tiers
     before; how many chunks its files have, duplicates counted."""
     root.mkdir()

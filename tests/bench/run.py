@@ -28,6 +28,7 @@ BENCHMARKS = {
     "wire_bytes": "bytes for a corpus beside rsync, restic, borg and casync",
     "streams": "side information and speed on streams of real encoders",
     "history": "what history within a frame saves",
+    "report": "the page of a store of a million chunks",
     "redundancy": "counting a million chunks, and what tiers cost beside what was foretold",
 }
 
