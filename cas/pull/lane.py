@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from cas import __version__
@@ -159,16 +159,24 @@ async def open_lane(
     return lane
 
 
-async def within(seconds: float, work: Coroutine[Any, Any, T]) -> T:
-    """What `work` returns; raises asyncio.TimeoutError. See `Lane._bytes`."""
+async def within(
+    seconds: float,
+    work: Coroutine[Any, Any, T],
+    undo: Callable[[T], Awaitable[None]] | None = None,
+) -> T:
+    """What `work` returns; raises asyncio.TimeoutError. See `Lane._bytes`. What it returns too late
+    to be given on, as that or a cancelling came first, is handed to `undo`."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.wait((task,), timeout=seconds)
         if not task.done():
             raise asyncio.TimeoutError
         return task.result()
-    finally:
+    except BaseException:
         await _give_up(task)
+        if undo is not None and not task.cancelled() and task.exception() is None:
+            await undo(task.result())
+        raise
 
 
 def _nothing(what: str, seconds: float) -> str:

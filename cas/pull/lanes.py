@@ -66,7 +66,8 @@ class Lanes:
         self.outbox = Outbox(self._wake)
         self.outbox.shared = True
         self.backlog = 0
-        self.brought = 0  # bytes of pieces, without those that came again
+        self.brought = 0  # bytes of pieces
+        self.is_awaited = False  # whether the agent has something to do for us
         self._dialer = dialer
         self._attaching = dialer.attaching(agent) if agent else None
         self._facts = (("lanes", agent),) if self._attaching is not None else ()
@@ -76,13 +77,14 @@ class Lanes:
         self._only: Lane | None = None  # the lane, when there is to be one
         self._minder: Minder | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._ending: set[asyncio.Task[None]] = set()  # closes lanes that are gone
         self._assembler = Assembler(MESSAGES_SIZE)
         self._inbox: deque[tuple[Message, int]] = deque()
         self._inbox_size = 0
         self._arrival = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
-        self._failure: CasError | None = None
+        self._failure: BaseException | None = None
         self._gone = (0, 0)  # bytes in and out of lanes that have ended
         self._told = (0, 0)
         self._closing = False
@@ -110,11 +112,17 @@ class Lanes:
         self._introduce(lane)
         if self._attaching is None or "lanes" not in lane.facts:
             shown.state = "up"
+            self._known.connections += 1
             self._only = lane
             self._start(self._beat(lane, shown))
             return
         self._minder = Minder(self, self._attaching, self._options, self._state, self.source)
-        self.add(lane, shown, time.monotonic() - shown.heard)
+        try:
+            self.add(lane, shown, time.monotonic() - shown.heard)
+        except PeerError:
+            self._state.lanes.remove(shown)
+            await lane.close()
+            raise
         self._start(self._minder.mind())
 
     async def send(self, message: Message) -> None:
@@ -176,7 +184,7 @@ class Lanes:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(lane.close() for lane in self._open))
+        await asyncio.gather(*(lane.close() for lane in self._open), *self._ending)
         self._state.lanes[:] = [s for s in self._state.lanes if s.source != self.source]
 
     def add(self, lane: Lane, shown: LaneState, seconds: float) -> None:
@@ -191,14 +199,14 @@ class Lanes:
         if self._minder is None:
             return
         member = self.members[number] = Member(lane, number, shown, now)
-        self._known.connections += len(self.members) > 1
+        self._known.connections += 1
         self._known.lanes = max(self._known.lanes, len(self.members))
         self.outbox.lane_opened(number)
         self.outbox.allow(number, ALL)
         self._minder.opened(member, now, seconds=seconds)
         member.tasks = (self._start(self._read(member)), self._start(self._write(member)))
 
-    async def lost(self, member: Member, why: str) -> None:
+    def lost(self, member: Member, why: str) -> None:
         """A lane has ended, or is given up: others take what it had."""
         if self._closing or self.members.pop(member.number, None) is None:
             return
@@ -215,7 +223,10 @@ class Lanes:
         for task in member.tasks:
             if task is not asyncio.current_task():
                 task.cancel()
-        await member.lane.close()
+        # Not by whoever noticed: that may be cancelled, and half closed is open.
+        ending = asyncio.create_task(member.lane.close())
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
 
     @property
     def _known(self) -> SourceState:
@@ -228,10 +239,9 @@ class Lanes:
         known.python, known.system = facts.get("python", ""), facts.get("platform", "")
         if isinstance(lane.transport, Proved):
             known.host_key = lane.transport.host_key
-        known.connections += 1
         known.lanes = max(known.lanes, 1)
 
-    def fail(self, error: CasError) -> None:
+    def fail(self, error: BaseException) -> None:
         """All is over: whoever receives is told."""
         if self._failure is None:
             self._failure = error
@@ -256,8 +266,14 @@ class Lanes:
     def _start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
         return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """What nobody expected to end must not end unheard."""
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.fail(error)
 
     async def _read(self, member: Member) -> None:
         try:
@@ -268,7 +284,7 @@ class Lanes:
         except FormatError as error:
             self.fail(PeerError(f"the far end sent nonsense: {error}", where=self.name))
         except TransportError as error:
-            await self.lost(member, str(error))
+            self.lost(member, str(error))
         except CasError as error:
             self.fail(error)
 
@@ -280,7 +296,7 @@ class Lanes:
                     await member.lane.send(message)
                 await member.waker.wait()
         except TransportError as error:
-            await self.lost(member, str(error))
+            self.lost(member, str(error))
 
     def _take(self, member: Member, message: Message, now: float) -> None:
         if isinstance(message, Piece):

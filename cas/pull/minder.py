@@ -71,6 +71,7 @@ class Lanes(Protocol):
     outbox: Outbox
     backlog: int
     brought: int
+    is_awaited: bool
 
     @property
     def is_full(self) -> bool:
@@ -79,10 +80,10 @@ class Lanes(Protocol):
     def add(self, lane: Lane, shown: LaneState, seconds: float) -> None:
         """One more lane is up, after so many seconds."""
 
-    async def lost(self, member: Member, why: str) -> None:
+    def lost(self, member: Member, why: str) -> None:
         """A lane is given up."""
 
-    def fail(self, error: CasError) -> None:
+    def fail(self, error: BaseException) -> None:
         """All is over."""
 
     def note(self, text: str) -> None:
@@ -206,12 +207,16 @@ class Minder:
     def _give_up(self, now: float) -> None:
         seconds = f"{self._options.give_up:.0f} s"
         what = ""
+        if not self._lanes.is_awaited:
+            self._silence.progress(now)
         if self._silence.given_up(now):
             what = f"nothing has come for {seconds}"
         elif self._silence.stalled(now):
             what = f"the agent answers, but nothing of use has come for {seconds}"
         if what:
-            self._lanes.fail(GivenUpError(what, where=self._attaching.name))
+            # Whoever wants something of it later may try anew.
+            kind = GivenUpError if self._lanes.is_awaited else AgentGoneError
+            self._lanes.fail(kind(what, where=self._attaching.name))
 
     def _beat(self, member: Member, now: float) -> None:
         self._beats += 1
@@ -234,7 +239,7 @@ class Minder:
         if back:
             self._lanes.note(f"{_named(back)} back")
         for number in self._silence.to_drop(now):
-            self._drop(self._lanes.members[number], "silent, and replaced")
+            self._lanes.lost(self._lanes.members[number], "silent, and replaced")
 
     def _retire(self, now: float) -> None:
         """Let lanes go that are too many: those in doubt at once, others when what they have been
@@ -244,13 +249,13 @@ class Minder:
         if surplus >= 0:
             for member in members:
                 if member.shown.state == "suspect":
-                    self._drop(member, "silent, and replaced")
+                    self._lanes.lost(member, "silent, and replaced")
         healthy = [member for member in members if member.shown.state == "up"]
         for member in sorted(healthy, key=lambda one: one.shown.rate)[: max(surplus, 0)]:
             member.shown.state, member.retired = "retiring", now
         for member in members:
             if member.retired is not None and now - member.retired > RETIRE_SECONDS:
-                self._drop(member, "not needed any more")
+                self._lanes.lost(member, "not needed any more")
 
     def _judge(self, member: Member, state: str, worth: int) -> None:
         outbox = self._lanes.outbox
@@ -258,15 +263,11 @@ class Minder:
         (outbox.trust if worth == TRUSTED else outbox.doubt)(member.number)
         outbox.put_message(Doubt(member.number, worth))
 
-    def _drop(self, member: Member, why: str) -> None:
-        dropping = asyncio.create_task(self._lanes.lost(member, why))
-        self._logins.add(dropping)
-        dropping.add_done_callback(self._logins.discard)
-
     def _call(self, now: float) -> None:
         """Log in as often as lanes are missing, but not too often at a time."""
         # Those that an outage has caught wake as late as lanes do: they hold up no others.
-        ages = [now - shown.heard for shown in self._state.lanes if shown.state == "login"]
+        shown = [lane for lane in self._state.lanes if lane.source == self._source]
+        ages = [now - lane.heard for lane in shown if lane.state == "login"]
         if self._silence.is_outage(now):
             limit = self._silence.login_limit
             if self._silence.probe_due(now, sum(age < limit for age in ages)):
@@ -286,16 +287,25 @@ class Minder:
         self._state.lanes.append(shown)
         login = asyncio.create_task(self._one_more(shown, seconds))
         self._logins.add(login)
-        login.add_done_callback(self._logins.discard)
+        login.add_done_callback(self._login_ended)
+
+    def _login_ended(self, task: asyncio.Task[None]) -> None:
+        self._logins.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._lanes.fail(error)
 
     async def _one_more(self, shown: LaneState, seconds: float | None) -> None:
         began = time.monotonic()
         opening = open_lane(self._attaching, silence=self._options.give_up)
         try:
-            lane = await (opening if seconds is None else within(seconds, opening))
-            self._lanes.add(lane, shown, time.monotonic() - began)
+            lane = await (opening if seconds is None else within(seconds, opening, Lane.close))
+            try:
+                self._lanes.add(lane, shown, time.monotonic() - began)
+            except CasError:
+                await lane.close()
+                raise
             self._turned_away = 0
-        except (CasError, asyncio.TimeoutError) as error:
+        except (CasError, asyncio.TimeoutError, OSError) as error:
             now = time.monotonic()
             is_late = isinstance(error, asyncio.TimeoutError) or now - began >= REFUSAL_SECONDS
             self._silence.login_failed(now, is_refused=not is_late, jitter=random.random())

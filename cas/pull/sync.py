@@ -227,9 +227,11 @@ class _Link:
             fetch=self._fetches,
         )
         ahead = asyncio.create_task(self._look_ahead(lanes, state))
+        lanes.is_awaited = True
         try:
             return await self._pull.run()
         finally:
+            lanes.is_awaited = False
             self._pull = None
             ahead.cancel()
             await asyncio.gather(ahead, return_exceptions=True)

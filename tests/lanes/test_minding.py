@@ -1,0 +1,169 @@
+"""The client's side of several lanes: what ends is noticed, closed, and told; who rests is left
+alone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from cas import __version__
+from cas.chunker import IDENTITY
+from cas.errors import PeerError
+from cas.messages import PROTOCOL, Hello
+from cas.pull.lane import within
+from cas.pull.lanes import Lanes, agent_name
+from cas.pull.minder import LaneOptions
+from cas.pull.state import SyncState
+from cas.pull.sync import SyncOptions, sync
+from cas.session import Role, Session
+from cas.store.memory_index import MemoryScanCache
+from cas.store.writer import Writer
+from cas.transport.base import Dialer, Transport
+from cas.transport.memory import pair
+from tests.lanes.inside import ManyLanes
+from tests.pull.world import AgentDialer, World
+
+LIMIT_SECONDS = 20.0
+STEPS = range(8)
+
+
+@pytest_asyncio.fixture
+async def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ManyLanes]:
+    monkeypatch.setattr(tempfile, "tempdir", os.fspath(tmp_path))
+    made = ManyLanes(MemoryScanCache())
+    yield made
+    await made.end()
+
+
+def lanes_to(
+    dialer: Dialer, state: SyncState, limit: Callable[[], int | None] = lambda: None
+) -> Lanes:
+    """Up to two lanes to a source."""
+    options = LaneOptions(fixed=2, limit=limit)
+    return Lanes(dialer, "far", agent_name(b"client"), options, state)
+
+
+async def test_what_ends_the_watch_is_told(source: ManyLanes) -> None:
+    asked: list[None] = []
+
+    def limit() -> int | None:
+        asked.append(None)
+        if len(asked) > 2:
+            raise RuntimeError("nobody thought of this")
+        return None
+
+    lanes = lanes_to(source, SyncState(), limit)
+    await lanes.open()
+    with pytest.raises(RuntimeError, match="nobody thought of this"):
+        await asyncio.wait_for(lanes.receive(), LIMIT_SECONDS)
+    await lanes.close()
+
+
+async def test_a_lane_that_is_being_closed_is_closed_to_the_end(source: ManyLanes) -> None:
+    state = SyncState()
+    lanes = lanes_to(source, state)
+    await lanes.open()
+    (transport,) = source.open
+    close = transport.close
+    closed = asyncio.Event()
+
+    async def slowly() -> None:
+        await asyncio.sleep(0.2)
+        await close()
+        closed.set()
+
+    transport.close = slowly  # type: ignore[method-assign]
+    await transport.cut()
+    while transport in [member.lane.transport for member in lanes.members.values()]:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    await lanes.close()
+    assert closed.is_set()
+    assert [] == state.lanes
+
+
+class Numberless:
+    """An agent that takes several lanes and does not say which this one is."""
+
+    name = "far"
+
+    def __init__(self) -> None:
+        self.far: Transport | None = None
+
+    def attaching(self, name: str) -> Dialer:
+        del name
+        return self
+
+    async def connect(self) -> Transport:
+        near, self.far = pair()
+        hello = Hello(PROTOCOL, __version__, IDENTITY, (("lanes", "8"),))
+        await self.far.send(Session(Role.AGENT).greeting(hello))
+        return near
+
+
+async def test_a_lane_without_a_number_is_left_neither_open_nor_shown() -> None:
+    state = SyncState()
+    dialer = Numberless()
+    lanes = lanes_to(dialer, state)
+    with pytest.raises(PeerError, match="no number"):
+        await lanes.open()
+    assert [] == state.lanes
+    assert dialer.far is not None
+    while await dialer.far.receive():  # up to our end of it
+        pass
+
+
+@pytest.mark.parametrize("steps", STEPS)
+async def test_what_was_made_as_its_maker_was_cancelled_is_undone(steps: int) -> None:
+    made: list[str] = []
+    kept: list[str] = []
+    undone: list[str] = []
+
+    async def make() -> str:
+        await asyncio.sleep(0)
+        made.append("a lane")
+        return made[0]
+
+    async def undo(what: str) -> None:
+        undone.append(what)
+
+    async def use() -> None:
+        kept.append(await within(LIMIT_SECONDS, make(), undo))
+
+    task = asyncio.create_task(use())
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait((task,), timeout=LIMIT_SECONDS)
+    assert made == kept + undone
+
+
+async def test_a_source_that_waits_for_its_next_tier_is_not_given_up(
+    source: ManyLanes, tmp_path: Path
+) -> None:
+    class Late(AgentDialer):
+        async def connect(self) -> Transport:
+            await asyncio.sleep(3.0)
+            return await super().connect()
+
+    world = World(tmp_path)
+    for part in ("a", "b"):
+        (world.source / part).mkdir()
+        (world.source / part / "file").write_bytes(b"in " + part.encode())
+    tiers = [world.tier("one", "a"), replace(world.tier("two", "a"), source="near")]
+    tiers.append(world.tier("three", "b"))
+    dialers: dict[str, Dialer] = {"far": source, "near": Late(world.cache)}
+    writer = Writer(world.layout, world.index)
+    options = SyncOptions(give_up=1.0)
+    try:
+        await sync(tiers, dialers, world.open(), writer, world.state, options)
+    finally:
+        writer.close()
+    assert [True] * 3 == [tier.complete for tier in world.state.tiers]
+    assert [] == world.state.lanes
