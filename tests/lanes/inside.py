@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 
+from cas.agent.attach import NO_AGENT
 from cas.agent.roots import RootGuard
 from cas.agent.serve import Agent, scanner_for
 from cas.errors import TransportError
@@ -79,8 +80,8 @@ class Meddled:
 
 
 class ManyLanes:
-    """A `Dialer` whose agent lets further lanes in by a call instead of its door. `open` are those
-    that are not closed yet, `agents` how many there were."""
+    """A `Dialer` whose agent lets further lanes in by a call instead of its door. `lanes` are all
+    lanes there ever were, `agents` how many there were of those."""
 
     name = "the test's source"
 
@@ -88,8 +89,8 @@ class ManyLanes:
         self._cache = cache
         self._agent: Agent | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self.open: list[Meddled] = []
-        self.agents = self.lanes = 0
+        self.lanes: list[Meddled] = []
+        self.agents = 0
 
     def attaching(self, name: str) -> _Further:
         """See `Dialer.attaching`."""
@@ -106,12 +107,12 @@ class ManyLanes:
 
     def further(self) -> Meddled:
         """One more lane to the agent."""
-        assert self._agent is not None
+        if self._agent is None:
+            raise TransportError(NO_AGENT)
         near, far = pair()
-        self.lanes += 1
         self._start(self._agent.lane(far))
-        self.open.append(Meddled(near))
-        return self.open[-1]
+        self.lanes.append(Meddled(near))
+        return self.lanes[-1]
 
     async def end(self) -> None:
         """End the agents that are left, and wait for them."""
@@ -129,6 +130,7 @@ class ManyLanes:
             await agent.watch()
         finally:
             agent.close()
+            self._agent = None if self._agent is agent else self._agent
 
 
 class _Further:

@@ -70,7 +70,7 @@ async def test_a_lane_that_is_being_closed_is_closed_to_the_end(source: ManyLane
     state = SyncState()
     lanes = lanes_to(source, state)
     await lanes.open()
-    (transport,) = source.open
+    (transport,) = source.lanes
     close = transport.close
     closed = asyncio.Event()
 
