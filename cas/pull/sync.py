@@ -34,7 +34,7 @@ from cas.store.writer import Writer
 from cas.transport.base import Dialer
 
 ROUNDS = 3  # over a tier whose files go on changing
-BUDGET = 48 * 2**20
+BUDGET = 32 * 2**20
 LOOK_AHEAD_SECONDS = 0.2
 RETRY_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
 GIVE_UP_SECONDS = 600.0
