@@ -26,7 +26,13 @@ from cas.messages import (
     Credit,
     Doubt,
     Message,
+    Missed,
+    Page,
     Piece,
+    Progress,
+    Recipes,
+    Refused,
+    Scanned,
     Want,
     decode_whole,
 )
@@ -41,7 +47,8 @@ from cas.transport.base import Dialer, Proved
 BEAT_SECONDS = 15.0
 INBOX_SIZE = 8 * 2**20  # bytes that were received and not taken yet: then we read no further
 MESSAGES_SIZE = 256 * 2**20  # of messages that are not whole yet
-MESSAGE_SIZE = 1024  # about what one takes in memory that is no piece
+MESSAGE_SIZE = 1024  # about what one takes in memory, besides what is listed in it
+LISTED_SIZE = 128  # of each thing in a list, besides its text
 GOODBYE_SECONDS = 1.0
 ALL = 2**62
 
@@ -316,8 +323,10 @@ class Lanes:
             member.answered(message.number, now)
         elif isinstance(message, Backlog):
             self.backlog = message.size
-        else:
+        elif isinstance(message, (Progress, Refused)):
             self._put(message, member.number)
+        else:
+            raise PeerError(f"the agent sent {type(message).__name__} in one", where=self.name)
 
     def _put(self, message: Message, lane: int) -> None:
         self._inbox.append((message, lane))
@@ -342,4 +351,15 @@ class Lanes:
 
 
 def _size(message: Message) -> int:
-    return len(message.data) if isinstance(message, Piece) else MESSAGE_SIZE
+    """About how many bytes of memory it takes."""
+    if isinstance(message, Piece):
+        return len(message.data)
+    if isinstance(message, Page):
+        return MESSAGE_SIZE + len(message.encoded)
+    if isinstance(message, Recipes):
+        return MESSAGE_SIZE + sum(LISTED_SIZE + len(one) for one in message.encoded)
+    if isinstance(message, Scanned):
+        return MESSAGE_SIZE + sum(2 * LISTED_SIZE + len(one.path) for one in message.problems)
+    if isinstance(message, Missed):
+        return MESSAGE_SIZE + sum(LISTED_SIZE + len(reason) for _, reason in message.chunks)
+    return MESSAGE_SIZE

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -15,8 +16,8 @@ import pytest_asyncio
 
 from cas import __version__
 from cas.chunker import IDENTITY
-from cas.errors import PeerError
-from cas.messages import PROTOCOL, Hello
+from cas.errors import PeerError, TransportError
+from cas.messages import MESSAGES, PIECE_SIZE, PROTOCOL, Hello, Message, Page, Piece, encode_message
 from cas.pull.lane import within
 from cas.pull.lanes import Lanes, agent_name
 from cas.pull.minder import LaneOptions
@@ -88,28 +89,43 @@ async def test_a_lane_that_is_being_closed_is_closed_to_the_end(source: ManyLane
     assert [] == state.lanes
 
 
-class Numberless:
-    """An agent that takes several lanes and does not say which this one is."""
+class Scripted:
+    """An agent that takes several lanes and says `facts`; a test says the rest."""
 
     name = "far"
 
-    def __init__(self) -> None:
+    def __init__(self, *facts: tuple[str, str]) -> None:
         self.far: Transport | None = None
+        self._facts = (("lanes", "8"), *facts)
 
     def attaching(self, name: str) -> Dialer:
         del name
         return self
 
     async def connect(self) -> Transport:
+        if self.far is not None:
+            raise TransportError("one is enough")
         near, self.far = pair()
-        hello = Hello(PROTOCOL, __version__, IDENTITY, (("lanes", "8"),))
+        hello = Hello(PROTOCOL, __version__, IDENTITY, self._facts)
         await self.far.send(Session(Role.AGENT).greeting(hello))
         return near
+
+    async def send(self, message: Message) -> None:
+        """Send it as it is."""
+        assert self.far is not None
+        await self.far.send(encode_message(message))
+
+    async def send_in_pieces(self, number: int, message: Message) -> None:
+        """Send it as message number `number`."""
+        data = encode_message(message)
+        for at in range(0, len(data), PIECE_SIZE):
+            part = data[at : at + PIECE_SIZE]
+            await self.send(Piece(MESSAGES, number, at, len(data), part))
 
 
 async def test_a_lane_without_a_number_is_left_neither_open_nor_shown() -> None:
     state = SyncState()
-    dialer = Numberless()
+    dialer = Scripted()
     lanes = lanes_to(dialer, state)
     with pytest.raises(PeerError, match="no number"):
         await lanes.open()
@@ -117,6 +133,37 @@ async def test_a_lane_without_a_number_is_left_neither_open_nor_shown() -> None:
     assert dialer.far is not None
     while await dialer.far.receive():  # up to our end of it
         pass
+
+
+async def test_no_more_is_read_than_is_taken_however_few_messages_it_is() -> None:
+    dialer = Scripted(("lane", "0"))
+    lanes = lanes_to(dialer, SyncState())
+    await lanes.open()
+    pages = [Page(1, n, random.Random(n).randbytes(2**20)) for n in range(20)]
+
+    async def send_all() -> None:
+        for number, page in enumerate(pages):
+            await dialer.send_in_pieces(number, page)
+
+    sending = asyncio.create_task(send_all())
+    while not (sending.done() or lanes.is_full):  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    assert lanes.is_full
+    assert not sending.done()
+    came = [await asyncio.wait_for(lanes.receive(), LIMIT_SECONDS) for _ in pages]
+    assert pages == came
+    await sending
+    await lanes.close()
+
+
+async def test_what_does_not_come_in_pieces_ends_the_conversation() -> None:
+    dialer = Scripted(("lane", "0"))
+    lanes = lanes_to(dialer, SyncState())
+    await lanes.open()
+    await dialer.send(Page(1, 0, b"page"))
+    with pytest.raises(PeerError, match="sent Page"):
+        await asyncio.wait_for(lanes.receive(), LIMIT_SECONDS)
+    await lanes.close()
 
 
 @pytest.mark.parametrize("steps", STEPS)
