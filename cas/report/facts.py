@@ -147,7 +147,8 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """A run, as far as it was recorded; `lanes` that did best, None where that is not known."""
+    """A run, as far as it was recorded; `lanes` that did best, or the most that there were at a
+    time; None where neither is known."""
 
     id: bytes
     begun_ms: int

@@ -2,7 +2,7 @@
 // Draws the charts that the page carries as JSON, in its colours and its width, and again whenever
 // either changes: dark or light, wide or narrow, on paper.
 (() => {
-  const PAPER = 690, NARROW = 560, CELL = 58, SMALL = 40;
+  const PAPER = 690, NARROW = 560, CELL = 65, SMALL = 46;
   const CONFIG = {displaylogo: false, displayModeBar: false, responsive: false};
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const figures = JSON.parse(document.getElementById("figures").textContent);
@@ -25,11 +25,12 @@
     return made;
   }
 
-  function shade(trace, cell) {
+  function shade(trace, layout, cell) {
     trace.colorscale = [[0, ink().none], [1, ink().all]];
     trace.textfont = {color: ink().text, size: cell < CELL ? 8.5 : 12};
     if (cell < SMALL) delete trace.texttemplate;
     trace.showscale = cell > 20;
+    if (cell < 24) Object.assign(layout.xaxis, {tickangle: -90, tickfont: {size: cell < 12 ? 7 : 11}});
   }
 
   function draw(box) {
@@ -45,7 +46,7 @@
     if (box.dataset.log === "1") layout.xaxis = {...layout.xaxis, type: "log", dtick: 1};
     for (const trace of data) {
       if (trace.type === "sankey") trace.textfont = {color: ink().text, size: length === "narrow" ? 10 : 12};
-      if (trace.type === "heatmap") shade(trace, (width - 220) / trace.x.length);
+      if (trace.type === "heatmap") shade(trace, layout, (width - 150) / trace.x.length);
     }
     // Not `react`: a flow would still be on its way to its new place when it is printed.
     Plotly.purge(box);

@@ -111,7 +111,7 @@ def _sections(
     )  # fmt: skip
     yield Section(
         "Runs",
-        "New content and bytes on the wire, a second; and the lanes that did best.",
+        "New content and bytes on the wire, a second; and over how many lanes.",
         [run_charts.courses(runs, words), run_charts.totals(runs, words)],
         tables.runs(runs), not runs,
     )  # fmt: skip

@@ -12,6 +12,8 @@ from cas.report.figures import COLOURS, MARGIN, Figure, View, names_axis, sizes_
 
 LEGEND = {"orientation": "h", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom"}
 DIGITS = 8  # of a run's id
+SHORTEST = 0.5  # seconds
+COURSE_LEAST = 3  # measurements; of a run with fewer the total says as much
 TIMES = ((2 * 86400, 86400, "d"), (2 * 3600, 3600, "h"), (120, 60, "min"), (0, 1, "s"))
 
 
@@ -62,23 +64,35 @@ def _some(numbers: list[int]) -> list[int]:
 
 def courses(runs: Sequence[RunFacts], words: Words) -> Figure:
     """A view for each run that recorded its course, the newest first."""
-    told = [run for run in reversed(runs) if len(run.points) > 1]
+    told = [run for run in reversed(runs) if len(rates(run.points)) >= COURSE_LEAST]
     return Figure("courses", [_course(run, words) for run in told])
 
 
 def rates(points: Sequence[Point]) -> list[tuple[float, float, float]]:
-    """Between each two points: until when, and new content and wire bytes a second."""
+    """Between points that are SHORTEST apart or more: from when, and new content and wire bytes a
+    second."""
     return [
-        (after.seconds, (after.fetched - before.fetched) / (after.seconds - before.seconds),
+        (before.seconds, (after.fetched - before.fetched) / (after.seconds - before.seconds),
          (after.wire_in - before.wire_in) / (after.seconds - before.seconds))
-        for before, after in pairwise(points)
-        if after.seconds > before.seconds
+        for before, after in pairwise(_apart(points))
     ]  # fmt: skip
+
+
+def _apart(points: Sequence[Point]) -> list[Point]:
+    """Those that are far enough from the one before, and the last: a rate over less is chance."""
+    kept: list[Point] = []
+    for point in points:
+        if not kept or point.seconds - kept[-1].seconds >= SHORTEST:
+            kept.append(point)
+    if kept and kept[-1] != points[-1]:
+        kept[-1:] = [points[-1]] if len(kept) > 1 else kept
+    return kept
 
 
 def _course(run: RunFacts, words: Words) -> View:
     unit, name = next((u, n) for least, u, n in TIMES if (run.seconds or 0) >= least)
     found = rates(run.points)
+    found += [(run.points[-1].seconds, *found[-1][1:])]  # so that the last one is drawn, too
     data = [
         _line("new content", [(t / unit, content) for t, content, _ in found], COLOURS[2]),
         _line("wire", [(t / unit, wire) for t, _, wire in found], COLOURS[4]),
@@ -91,7 +105,8 @@ def _course(run: RunFacts, words: Words) -> View:
     layout = {
         "height": 340, "margin": {**MARGIN, "t": 34, "b": 44}, "legend": LEGEND,
         "hovermode": "x", "xaxis": {"ticksuffix": f" {name}", "rangemode": "tozero",
-                                    "fixedrange": True, "zeroline": False},
+                                    "fixedrange": True, "zeroline": False,
+                                    "ticks": "outside", "ticklen": 8, "tickcolor": "rgba(0,0,0,0)"},
         "yaxis": sizes_axis("B/s"),
         "yaxis2": _lanes_axis(max(point.lanes for point in run.points)),
     }  # fmt: skip
@@ -100,7 +115,8 @@ def _course(run: RunFacts, words: Words) -> View:
 
 def _line(name: str, points: list[tuple[float, float]], colour: str) -> dict[str, Any]:
     return {
-        "type": "scatter", "mode": "lines", "name": name, "line": {"color": colour, "width": 2},
+        "type": "scatter", "mode": "lines", "name": name,
+        "line": {"color": colour, "width": 2, "shape": "hv"},
         "x": [at for at, _ in points], "y": [round(rate) for _, rate in points],
         "hovertemplate": f"{name}: %{{y:,d}} bytes/s<extra></extra>",
     }  # fmt: skip

@@ -19,6 +19,7 @@ def run_facts(run: bytes, begun_ms: int, fields: Fields, *, is_running: bool) ->
     tiers = [tier for tier in _list(fields.get("tiers")) if isinstance(tier, dict)]
     command = " ".join(str(word) for word in _list(fields.get("command"))[:1])
     seconds = _number(fields.get("seconds"))
+    points = thinned(list(_points(fields.get("points"))))
     return RunFacts(
         run,
         begun_ms,
@@ -28,9 +29,9 @@ def run_facts(run: bytes, begun_ms: int, fields: Fields, *, is_running: bool) ->
         sum(_count(tier.get("fetched")) for tier in tiers),
         _count(fields.get("wire_in")),
         _count(fields.get("wire_out")),
-        _lanes(fields),
+        _lanes(fields) or max((point.lanes for point in points), default=0) or None,
         [str(tier.get("name")) for tier in tiers],
-        thinned(list(_points(fields.get("points")))),
+        points,
     )
 
 
@@ -57,11 +58,15 @@ def _points(rows: object) -> Iterator[Point]:
 
 
 def _state(fields: Fields) -> str:
-    return f"exit {_count(fields.get('exit'))}" if fields else "no record"
+    if not fields:
+        return "no record"
+    code = fields.get("exit")
+    return "not ended" if code is None else f"exit {_count(code)}"
 
 
 def _lanes(fields: Fields) -> int | None:
-    """How many did best, of all sources; of a run that goes on, how many are up."""
+    """How many did best, of all sources, if that is known; of a run that goes on, how many are
+    up."""
     lanes = fields.get("lanes")
     if isinstance(lanes, dict):
         return sum(map(_count, lanes.values())) or None

@@ -28,16 +28,31 @@ def test_a_record_becomes_facts() -> None:
     )  # fmt: skip
     assert 200.0 == run.goodput
     assert [Point(1.0, 100, 50, 1), Point(2.5, 400, 90, 4)] == list(run.points)
-    [(until, content, wire)] = rates(run.points)
-    assert (2.5, 200.0) == (until, content)
+    [(begun, content, wire)] = rates(run.points)
+    assert (1.0, 200.0) == (begun, content)
     assert 40 / 1.5 == pytest.approx(wire)
 
 
+def test_a_last_moment_is_no_interval_of_its_own() -> None:
+    points = [Point(0.0, 0, 0, 1), Point(1.0, 100, 10, 1), Point(2.0, 200, 20, 1),
+              Point(2.1, 320, 41, 1)]  # fmt: skip
+    found = [(begun, round(content), round(wire)) for begun, content, wire in rates(points)]
+    assert [(0.0, 100, 10), (1.0, 200, 28)] == found
+    assert [] == rates(points[:1]) == rates([])
+    assert [] == rates(points[2:])
+
+
 def test_a_run_without_a_record_and_one_that_goes_on() -> None:
+    assert "not ended" == run_facts(RUN, 0, {"exit": None}, is_running=False).state
     assert "no record" == run_facts(RUN, 0, {}, is_running=False).state
     lanes = [{"state": "up"}, {"state": "login"}, {"state": "up"}]
     run = run_facts(RUN, 0, {"lanes": lanes, "seconds": 1}, is_running=True)
     assert ("running", 2) == (run.state, run.lanes)
+
+
+def test_lanes_are_the_most_there_were_where_none_did_best() -> None:
+    fields = {"lanes": {}, "points": [[1, 1, 1, 3], [2, 2, 2, 1]]}
+    assert 3 == run_facts(RUN, 0, fields, is_running=False).lanes
 
 
 def test_points_that_go_back_or_are_none_are_passed_over() -> None:
