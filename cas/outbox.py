@@ -39,6 +39,9 @@ RATE_SECONDS = 8.0  # by what arrived in so many the rest is judged
 HEDGE_GAIN = 2.0  # a piece goes out again where that brings it in half the time
 SMALL_MESSAGE = 4 * 1024
 LEAST_PIECE = 512
+OWN_LIMIT = 256  # messages for one lane; of beats and credits the last ones tell all
+LOOSE_LIMIT = 256  # messages that may get lost
+ARRIVALS_LIMIT = 1024
 NOBODY = -1
 
 SegmentKey = tuple[int, int]  # frame, number
@@ -81,27 +84,32 @@ class _Lane:
     """What a lane has taken and is not known to have arrived, oldest first, each with the count of
     bytes at which it has."""
 
-    own: deque[Message] = field(default_factory=deque)
+    own: deque[Message] = field(default_factory=lambda: deque(maxlen=OWN_LIMIT))
     on_the_way: deque[tuple[int, _Extent]] = field(default_factory=deque)
     sent: int = 0
     allowed: int = 0
     arrived: int = 0
-    arrivals: deque[tuple[float, int]] = field(default_factory=deque)
+    arrivals: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=ARRIVALS_LIMIT))
     is_doubted: bool = False
 
     def note(self, now: float, total: int) -> None:
         """So many bytes have arrived by now."""
-        self.arrived = total
-        self.arrivals.append((now, total))
+        if total > self.arrived:
+            self.arrived = total
+            self._forget(now)
+            self.arrivals.append((now, total))
 
     def rate(self, now: float) -> float:
         """Bytes a second that arrived lately."""
-        while self.arrivals and self.arrivals[0][0] < now - RATE_SECONDS:
-            self.arrivals.popleft()
+        self._forget(now)
         if not self.arrivals:
             return 0.0
         since, before = self.arrivals[0]
         return (self.arrived - before) / max(now - since, 1.0)
+
+    def _forget(self, now: float) -> None:
+        while self.arrivals and self.arrivals[0][0] < now - RATE_SECONDS:
+            self.arrivals.popleft()
 
 
 class Outbox:
@@ -131,6 +139,8 @@ class Outbox:
         """Queue a small message that may get lost; over `lane` and no other if one is named."""
         with self._changed:
             if lane is None:
+                while self.shared and len(self._messages) >= LOOSE_LIMIT:
+                    self._messages.popleft()  # no lane takes them: the last ones are worth most
                 self._messages.append((message, 0))
             elif lane in self._lanes:
                 self._lanes[lane].own.append(message)

@@ -14,7 +14,7 @@ from cas.messages import Piece
 
 ASSEMBLING_LIMIT = 256 * 2**20  # bytes of what is not whole yet
 PARTIAL_LIMIT = 1024  # how many are not whole yet
-PIECES_LIMIT = 4096  # of one
+PIECES_LIMIT = 2**18  # of all of them: each takes some memory, however small it is
 SPARSE_LIMIT = 2**16  # numbers of a frame that came whole before a lower one
 
 
@@ -63,6 +63,7 @@ class Assembler:
         self._size_limit = size_limit
         self._partial: dict[tuple[int, int], _Partial] = {}
         self._size = 0
+        self._pieces = 0
         self._whole: dict[int, Numbers] = {}  # by frame
         self.again = 0
 
@@ -81,14 +82,16 @@ class Assembler:
         if piece.offset in partial.pieces:
             self.again += len(piece.data)
             return None
-        if len(partial.pieces) >= PIECES_LIMIT:
-            raise LimitError("the far end sent a segment in too many pieces")
+        if self._pieces >= PIECES_LIMIT:
+            raise LimitError("the far end sent too many pieces of what is not whole")
+        self._pieces += 1
         partial.pieces[piece.offset] = piece.data
         partial.have += len(piece.data)
         if partial.have < partial.total:
             return None
         del self._partial[key]
         self._size -= piece.total
+        self._pieces -= len(partial.pieces)
         self._whole[piece.frame].add(piece.segment)
         return partial.whole()
 

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import random
 import threading
+import tracemalloc
 
 import pytest
 
-from cas.messages import MESSAGES, PIECE_SIZE, Ack, Beat, Look, Message, Page, Piece, decode_whole
-from cas.outbox import FRAMES, HEDGE_SECONDS, Outbox
+from cas import pieces
+from cas.errors import LimitError
+from cas.messages import (
+    MESSAGES,
+    PIECE_SIZE,
+    Ack,
+    Backlog,
+    Beat,
+    Look,
+    Message,
+    Page,
+    Piece,
+    decode_whole,
+)
+from cas.outbox import FRAMES, HEDGE_SECONDS, LEAST_PIECE, LOOSE_LIMIT, OWN_LIMIT, Outbox
 from cas.pieces import Assembler
 
 ALL = 2**60
@@ -174,6 +188,57 @@ def test_a_lane_alone_gets_messages_as_they_are() -> None:
     outbox.put_message(Ack(()))
     outbox.put_segment((1, 0), bytes(10))
     assert [Ack(()), Piece(1, 0, 0, 10, bytes(10)), None] == [outbox.take(0) for _ in range(3)]
+
+
+def test_what_a_far_end_does_not_take_does_not_pile_up(outbox: Outbox) -> None:
+    for number in range(10 * OWN_LIMIT):
+        outbox.put_now(Beat(number), 1)
+        outbox.put_now(Backlog(number))
+    loose = [outbox.take(0) for _ in range(LOOSE_LIMIT)]
+    assert Backlog(10 * OWN_LIMIT - 1) == loose[-1]
+    assert outbox.take(0) is None
+    own = [outbox.take(1) for _ in range(OWN_LIMIT)]
+    assert Beat(10 * OWN_LIMIT - 1) == own[-1]
+    assert outbox.take(1) is None
+
+
+def test_what_is_known_of_arrivals_does_not_grow_with_them(outbox: Outbox, clock: Clock) -> None:
+    def arrive(count: int) -> int:
+        for _ in range(count):
+            clock.now += 0.001
+            outbox.arrived(0, int(clock.now * 1e6))
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        few = arrive(10_000)
+        assert arrive(50_000) - few < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_least_pieces_of_a_large_message_make_it_whole() -> None:
+    data = random.Random(1).randbytes(4 * 2**20)
+    assembler = Assembler()
+    whole = None
+    for at in range(0, len(data), LEAST_PIECE):
+        assert whole is None
+        part = data[at : at + LEAST_PIECE]
+        whole = assembler.add(Piece(MESSAGES, 0, at, len(data), part))
+    assert data == whole
+
+
+def test_pieces_are_limited_however_small_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "PIECES_LIMIT", 100)
+    assembler = Assembler()
+    for segment in range(10):  # what is whole does not count
+        for at in range(100):
+            whole = assembler.add(Piece(1, segment, at, 100, b"a"))
+        assert 100 * b"a" == whole
+    for at in range(100):
+        assembler.add(Piece(2, at // 50, at % 50, 1000, b"a"))
+    with pytest.raises(LimitError, match="too many pieces"):
+        assembler.add(Piece(2, 2, 0, 1000, b"a"))
 
 
 @pytest.mark.parametrize("seed", range(20))
