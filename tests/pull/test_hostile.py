@@ -228,7 +228,7 @@ def test_pieces_come_in_any_order_and_twice() -> None:
 
 def _put_together(piece: Callable[[int], Piece]) -> None:
     assembler = Assembler()
-    for number in range(10_000):
+    for number in range(300_000):
         assembler.add(piece(number))
 
 
