@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cas.audit.sums import Key, Sum
 from cli import output
-from cli.summary import print_table
+from cli.summary import print_facts, print_table
 from cli.table import Column
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 DIGITS = 12  # of a chunk's id
 RUN_DIGITS = 8
+NAME_WIDTH = 16  # of a fact about one chunk
 PLACES_SHOWN = 20
 ORIGINS = (
     Column("first had from", right=False),
@@ -30,9 +31,9 @@ ORIGINS = (
     Column("wire"),
 )
 FILES = (
-    Column("file", right=False),
     Column("in no other tier"),
     Column("bytes"),
+    Column("file", right=False),
 )
 FILES_SHOWN = 20
 
@@ -110,20 +111,25 @@ def print_chunk(row: Row) -> None:
         ("when", f"{output.moment(origin.time_ms)}, run {origin.run.hex()}"),
         ("how", f"{way}, {trace.wire:,} bytes on the wire"),
     ]
-    for name, text in facts:
-        output.result(f"{name:<16}{text}")
+    print_facts(facts, NAME_WIDTH)
     for text in places_text(row.places, row.line):
-        output.result(f"{'':16}{text}")
+        output.result(f"{'':{NAME_WIDTH}}{text}")
 
 
-def print_sums(sums: Iterable[tuple[Key, Sum]], total: Sum, *, extra: list[list[str]]) -> None:
-    """A table of what came from where, in the order given, and of `extra` rows."""
+def print_sums(
+    sums: Iterable[tuple[Key, Sum]],
+    total: Sum,
+    extra: Iterable[tuple[str, Sum]],
+    size: output.Sizes,
+) -> None:
+    """A table of what came from where, in the order given, and of what is `extra`."""
     rows = [
         [output.printable(key.tier), output.printable(key.source), key.run.hex()[:RUN_DIGITS],
-         *_numbers(part)]
+         *_numbers(part, size)]
         for key, part in sums
     ]  # fmt: skip
-    print_table(ORIGINS, [*rows, ["together", "", "", *_numbers(total)], *extra])
+    named = [("together", total), *extra]
+    print_table(ORIGINS, [*rows, *([name, "", "", *_numbers(part, size)] for name, part in named)])
 
 
 class FileSums:
@@ -141,13 +147,13 @@ class FileSums:
             sums[0] += trace.length if row.only else 0
             sums[1] += trace.length
 
-    def show(self) -> None:
+    def show(self, size: output.Sizes) -> None:
         """A table of the files that have most of it."""
         ordered = sorted(self._files.items(), key=lambda item: item[1], reverse=True)
         rows = [
-            [f"{output.printable(tier)}:{output.show_path(path) if path else '?'}",
-             output.size(only), output.size(size)]
-            for (tier, path), (only, size) in ordered[:FILES_SHOWN]
+            [size(only), size(whole),
+             f"{output.printable(tier)}:{output.show_path(path) if path else '?'}"]
+            for (tier, path), (only, whole) in ordered[:FILES_SHOWN]
         ]  # fmt: skip
         print_table(FILES, rows)
         if len(ordered) > FILES_SHOWN:
@@ -155,13 +161,8 @@ class FileSums:
         output.result("")
 
 
-def extra_row(name: str, part: Sum) -> list[str]:
-    """A row for what is no content from an origin."""
-    return [name, "", "", *_numbers(part)]
-
-
-def _numbers(part: Sum) -> list[str]:
-    return [output.number(part.chunks), output.size(part.size), output.size(part.wire)]
+def _numbers(part: Sum, size: output.Sizes) -> list[str]:
+    return [output.number(part.chunks), size(part.size), size(part.wire)]
 
 
 def _file(path: bytes, inner: bytes) -> str:

@@ -116,6 +116,9 @@ def name_fields(key: str, name: bytes) -> dict[str, str]:
         return {key: name.decode("utf-8", "replace"), f"{key}_b64": raw}
 
 
+Sizes = Callable[[int], str]  # see `sizes`
+
+
 def size(count: float) -> str:
     """Bytes for people: `0 B`, `999 B`, `1.23 MB`, `436 MB`; three digits that count."""
     value, unit = float(count), 0
@@ -127,7 +130,7 @@ def size(count: float) -> str:
     return f"{value:.{digits}f} {_UNITS[unit]}"
 
 
-def sizes(exact: bool) -> Callable[[int], str]:
+def sizes(exact: bool) -> Sizes:
     """How a command writes sizes: rounded, or with `--bytes` all of their digits."""
     return number if exact else size
 

@@ -18,6 +18,7 @@ from cas.release.statement import TierStatement, statement
 from cas.store.writer import now_ms
 from cli import interrupt, output, wiring
 from cli.counter import Count, counting
+from cli.output import Sizes
 from cli.summary import print_table
 from cli.table import Column
 
@@ -49,6 +50,7 @@ class Order:
     output: Path | None
     sums: Path | None
     wishes: wiring.Wishes
+    size: Sizes
 
 
 @dataclass(slots=True)
@@ -186,7 +188,7 @@ def _tell(said: Sequence[TierStatement], order: Order) -> None:
     if order.as_json:
         sys.stdout.write(text.decode("ascii"))
         return
-    print_table(COLUMNS, [_row(tier) for tier in said])
+    print_table(COLUMNS, [_row(tier, order.size) for tier in said])
     for tier in said:
         for doubt in tier.doubts[:SHOWN]:
             output.result(f"{tier.name}: {output.show_path(doubt.path)}: {doubt.reason}")
@@ -195,12 +197,12 @@ def _tell(said: Sequence[TierStatement], order: Order) -> None:
     output.result(_verdict(said))
 
 
-def _row(tier: TierStatement) -> list[str]:
+def _row(tier: TierStatement, size: Sizes) -> list[str]:
     return [
         tier.name,
         "yes" if tier.is_safe else "NO",
         output.number(tier.files),
-        output.size(tier.size),
+        size(tier.size),
         output.number(len(tier.doubts)),
         output.moment(tier.scanned_ms),
     ]

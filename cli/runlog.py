@@ -9,20 +9,21 @@ from typing import Any
 from cas.store.store import Store
 from cli import output, runs
 from cli.runs import Record
-from cli.summary import print_table
-from cli.table import Column
+from cli.summary import print_facts, print_table
+from cli.table import Column, cell_width
 
 RUN_DIGITS = 8
-NAMES_SHOWN = 3
+NAME_WIDTH = 12  # of a fact about one run
+NAMES_WIDTH = 24  # cells, for the tiers of a run; one is always named
 RUNS = (
     Column("run", right=False),
     Column("begun", right=False),
     Column("what", right=False, expendable=1),
     Column("fetched"),
-    Column("wire in", expendable=2),
+    Column("wire in", expendable=4),
     Column("wire out", expendable=5),
-    Column("goodput", expendable=3),
-    Column("time", expendable=4),
+    Column("goodput", expendable=2),
+    Column("time", expendable=3),
     Column("exit", right=False),
 )
 TIERS = (
@@ -121,12 +122,12 @@ def _numbered(store: Store) -> dict[bytes, list[tuple[str, int, int]]]:
     }
 
 
-def print_runs(found: Sequence[Logged]) -> None:
+def print_runs(found: Sequence[Logged], size: output.Sizes) -> None:
     """One line for each run."""
-    print_table(RUNS, [_row(one) for one in found])
+    print_table(RUNS, [_row(one, size) for one in found])
 
 
-def _row(one: Logged) -> list[str]:
+def _row(one: Logged, size: output.Sizes) -> list[str]:
     head = [one.run.hex()[:RUN_DIGITS], output.moment(one.begun_ms)]
     if not one.record:
         names = _some([tier for tier, _, _ in one.snapshots])
@@ -136,9 +137,9 @@ def _row(one: Logged) -> list[str]:
     return [
         *head,
         f"{_what(record)} {_some([str(tier.get('name')) for tier in one.tiers])}".strip(),
-        output.size(one.fetched),
-        output.size(_int(record.get("wire_in"))),
-        output.size(_int(record.get("wire_out"))),
+        size(one.fetched),
+        size(_int(record.get("wire_in"))),
+        size(_int(record.get("wire_out"))),
         "" if goodput is None else f"{output.size(goodput)}/s",
         output.duration(seconds) if isinstance(seconds, (int, float)) else "",
         _exit(one),
@@ -158,27 +159,28 @@ def _exit(one: Logged) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(map(output.printable, names[:NAMES_SHOWN]))
-    return f"{shown} and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else shown
+    """As many names as there is room for, and how many more there are."""
+    shown = [", ".join(map(output.printable, names[:many])) for many in range(len(names) + 1)]
+    most = max((n for n, text in enumerate(shown) if cell_width(text) <= NAMES_WIDTH), default=0)
+    most = max(most, min(1, len(names)))
+    return shown[most] + (f" and {len(names) - most} more" if most < len(names) else "")
 
 
-def print_run(one: Logged) -> None:
+def print_run(one: Logged, size: output.Sizes) -> None:
     """All that is known of one run."""
-    for name, text in _facts(one):
-        output.result(f"{name:<12}{text}")
+    print_facts(_facts(one, size), NAME_WIDTH)
     for source in _list(one.record.get("sources")):
         if isinstance(source, dict):
-            output.result(f"{'source':<12}{_source(source)}")
+            print_facts([("source", _source(source))], NAME_WIDTH)
     for tier, number, finished in one.snapshots:
         made = f"{output.printable(tier)}@{number}, finished {output.moment(finished)}"
-        output.result(f"{'snapshot':<12}{made}")
-    for event in _list(one.record.get("events")):
-        output.result(f"{'event':<12}{_event(event)}")
+        print_facts([("snapshot", made)], NAME_WIDTH)
+    print_facts((("event", _event(event)) for event in _list(one.record.get("events"))), NAME_WIDTH)
     if one.tiers:
-        print_table(TIERS, [_tier(tier) for tier in one.tiers])
+        print_table(TIERS, [_tier(tier, size) for tier in one.tiers])
 
 
-def _facts(one: Logged) -> Iterator[tuple[str, str]]:
+def _facts(one: Logged, size: output.Sizes) -> Iterator[tuple[str, str]]:
     record = one.record
     yield "run", one.run.hex()
     if not record:
@@ -195,7 +197,7 @@ def _facts(one: Logged) -> Iterator[tuple[str, str]]:
     yield "exit", _exit(one)
     if record.get("error"):
         yield "error", output.printable(str(record["error"]))
-    wire = [f"{output.size(_int(record.get(name)))} {way}" for name, way in
+    wire = [f"{size(_int(record.get(name)))} {way}" for name, way in
             (("wire_in", "in"), ("wire_out", "out"))]  # fmt: skip
     yield "wire", ", ".join(wire)
     lanes = record.get("lanes")
@@ -204,7 +206,7 @@ def _facts(one: Logged) -> Iterator[tuple[str, str]]:
         yield "lanes", output.printable(", ".join(best)) + " did best"
     goodput = one.goodput
     if goodput is not None:
-        yield "goodput", f"{output.size(goodput)}/s, {output.size(one.fetched)} that were new here"
+        yield "goodput", f"{output.size(goodput)}/s, {size(one.fetched)} that were new here"
 
 
 def _source(source: Record) -> str:
@@ -225,14 +227,14 @@ def _event(event: object) -> str:
     return head + output.printable(str(event.get("text", "")))
 
 
-def _tier(tier: Record) -> list[str]:
-    sizes = ("logical", "fetched", "wire_in", "fetched_again")
+def _tier(tier: Record, size: output.Sizes) -> list[str]:
+    counts = ("logical", "fetched", "wire_in", "fetched_again")
     left_out = _int(tier.get("left_out"))
     state = "complete" if tier.get("complete") else str(tier.get("phase", ""))
     return [
         output.printable(str(tier.get("name", ""))),
         output.printable(str(tier.get("source", ""))),
-        *(output.size(_int(tier.get(name))) for name in sizes),
+        *(size(_int(tier.get(name))) for name in counts),
         output.duration(_float(tier.get("seconds"))),
         output.printable(f"{state}, {left_out} left out" if left_out else state),
     ]

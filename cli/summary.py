@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from cas.entry import Problem
 from cas.pull.state import Phase, SyncState, TierState
 from cli import output
-from cli.table import Column, render
+from cli.table import Column, hanging, render
 
 PROBLEMS_SHOWN = 20
 
@@ -48,6 +48,15 @@ def report(state: SyncState, fields: Mapping[str, object], *, dry_run: bool, as_
     print_problems(problems, PROBLEMS_SHOWN)
     if packed := sum(tier.packed for tier in state.tiers):
         output.result(f"{packed_text(packed)}: `cas status --problems` lists it")
+
+
+def print_facts(facts: Iterable[tuple[str, str]], width: int, *, margin: str = "") -> None:
+    """Names in `width` cells, each with what is to be said of it; on a terminal broken between
+    words, and never below the names."""
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for name, text in facts:
+        for line in hanging(f"{margin}{name:<{width}}", text, columns):
+            output.result(line)
 
 
 def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 GAP = "  "
+HANGING = 6  # cells, where a name takes more than half of a line
 FIRST_LEAST = 8  # cells; the first column is never cut below it
 
 
@@ -76,6 +77,22 @@ def _char_width(char: str) -> int:
     if unicodedata.combining(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def hanging(head: str, text: str, width: int | None) -> list[str]:
+    """`text` behind `head`, in lines of at most `width` cells that are broken at spaces; those
+    after the first begin below the text, or where that leaves no room, a little further in."""
+    if width is None or cell_width(head + text) <= width:
+        return [f"{head}{text}".rstrip()]
+    indent = len(head) if len(head) <= width // 2 else HANGING
+    lines, line = [], head
+    for word in text.split(" "):
+        if line != head and cell_width(f"{line} {word}") > width:
+            lines.append(line)
+            line = " " * indent + word
+        else:
+            line = f"{line}{word}" if line == head else f"{line} {word}"
+    return [*lines, line]
 
 
 def cut(text: str, width: int) -> str:

@@ -33,6 +33,7 @@ class _Wish:
     as_csv: bool
     as_json: bool
     parquet: Path | None
+    size: output.Sizes
 
     @property
     def for_machines(self) -> bool:
@@ -66,6 +67,7 @@ class _Result:
 )
 @options.plan_option
 @options.store_option
+@options.bytes_option
 @options.json_option
 def command(
     subject: str | None,
@@ -76,6 +78,7 @@ def command(
     parquet: Path | None,
     plan_path: str | None,
     store_path: Path | None,
+    exact: bool,
     as_json: bool,
 ) -> int:
     """Say of a chunk, a file, a tier or a run where each chunk of it was first had from: source,
@@ -97,7 +100,7 @@ def command(
 
     if (subject is not None and origin is not None) or as_csv + as_json + bool(parquet) > 1:
         raise UsageError("give one of TIER and --from, and one of --csv, --json and --parquet")
-    wish = _Wish(places, extents, as_csv, as_json, parquet)
+    wish = _Wish(places, extents, as_csv, as_json, parquet, output.sizes(exact))
     with wiring.reading(wiring.store_root(store_path, plan_path)) as store:
         from cas.audit.trace import Tracer
 
@@ -251,7 +254,7 @@ def _show_json(result: _Result) -> None:
 
 
 def _show_text(result: _Result, wish: _Wish) -> None:
-    from cli.auditing import Extents, FileSums, extra_row, print_chunk, print_sums
+    from cli.auditing import Extents, FileSums, print_chunk, print_sums
 
     if result.kind == "chunk":
         for row in result.rows:
@@ -265,9 +268,9 @@ def _show_text(result: _Result, wish: _Wish) -> None:
         if is_listed:
             extents.write(row)
     if result.only is not None:
-        files.show()
+        files.show(wish.size)
     extra = [
-        extra_row(name, part)
+        (name, part)
         for name, part in (
             ("not here", result.missing),
             ("pages and recipes", result.sums.meta),
@@ -276,4 +279,4 @@ def _show_text(result: _Result, wish: _Wish) -> None:
         )
         if part is not None and (part.chunks or part is result.only)
     ]
-    print_sums(result.sums.content.items(), result.sums.total, extra=extra)
+    print_sums(result.sums.content.items(), result.sums.total, extra, wish.size)

@@ -208,6 +208,8 @@ def _failure(error: CasError) -> Finding:
 def _show(end: str, findings: list[Finding], as_json: bool) -> None:
     import sys
 
+    from cli.summary import print_facts
+
     if as_json:
         for finding in findings:
             output.json_line(
@@ -215,7 +217,8 @@ def _show(end: str, findings: list[Finding], as_json: bool) -> None:
             )
         return
     output.result(output.paint(output.printable(end), output.BOLD, sys.stdout))
+    width = max((len(finding.name) for finding in findings), default=0) + 2
     for finding in findings:
-        output.result(f"  {finding.name:<30} {finding.text}")
+        print_facts([(finding.name, finding.text)], width, margin="  ")
         if finding.advice:
             output.result(output.paint(f"    ! {finding.advice}", output.YELLOW, sys.stdout))

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 SNAPSHOTS = (
     Column("snapshot", right=False),
     Column("finished", right=False),
-    Column("names", expendable=2),
-    Column("logical", expendable=1),
-    Column("", right=False, expendable=3),
-    Column("run", right=False),
-    Column("source", right=False, expendable=4),
+    Column("names", expendable=3),
+    Column("logical", expendable=2),
+    Column("", right=False, expendable=4),
+    Column("run", right=False, expendable=1),
+    Column("source", right=False, expendable=5),
 )
 
 
@@ -30,12 +30,14 @@ SNAPSHOTS = (
 @click.option("--snapshots", is_flag=True, help="The snapshots that are held, of TIER or of all.")
 @options.plan_option
 @options.store_option
+@options.bytes_option
 @options.json_option
 def command(
     name: str | None,
     snapshots: bool,
     plan_path: str | None,
     store_path: Path | None,
+    exact: bool,
     as_json: bool,
 ) -> int:
     """List the runs that brought something here, the oldest first; or say all of one, named by the
@@ -51,15 +53,16 @@ def command(
     """
     from cli import wiring
 
+    size = output.sizes(exact)
     with wiring.reading(wiring.store_root(store_path, plan_path)) as store:
         if snapshots:
-            _list_snapshots(store, name, as_json=as_json)
+            _list_snapshots(store, name, size, as_json=as_json)
         else:
-            _list_runs(store, name, as_json=as_json)
+            _list_runs(store, name, size, as_json=as_json)
     return EXIT_DONE
 
 
-def _list_runs(store: Store, digits: str | None, *, as_json: bool) -> None:
+def _list_runs(store: Store, digits: str | None, size: output.Sizes, *, as_json: bool) -> None:
     from cli.runlog import logged, print_run, print_runs
 
     found = logged(store, digits or "")
@@ -72,12 +75,12 @@ def _list_runs(store: Store, digits: str | None, *, as_json: bool) -> None:
         for one in found:
             output.json_line(one.fields())
     elif digits is not None:
-        print_run(found[0])
+        print_run(found[0], size)
     else:
-        print_runs(found)
+        print_runs(found, size)
 
 
-def _list_snapshots(store: Store, tier: str | None, *, as_json: bool) -> None:
+def _list_snapshots(store: Store, tier: str | None, size: output.Sizes, *, as_json: bool) -> None:
     from cas.plan import did_you_mean
     from cli.summary import print_table
 
@@ -101,7 +104,7 @@ def _list_snapshots(store: Store, tier: str | None, *, as_json: bool) -> None:
                 output.json_line(fields)
             rows.append([
                 f"{output.printable(name)}@{number}", output.moment(row.finished_ms),
-                output.number(snapshot.entries), output.size(snapshot.logical),
+                output.number(snapshot.entries), size(snapshot.logical),
                 "complete" if row.complete else "", snapshot.run.hex()[:8],
                 output.printable(snapshot.source),
             ])  # fmt: skip

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     Column("tier", right=False),
-    Column("scanned", right=False),
-    Column("names"),
+    Column("scanned", right=False, expendable=2),
+    Column("names", expendable=3),
     Column("logical"),
-    Column("source", right=False),
+    Column("source", right=False, expendable=1),
 )
 
 
@@ -32,12 +32,14 @@ COLUMNS = (
 @options.plan_option
 @options.store_option
 @click.option("-l", "--long", is_flag=True, help="Mode, owner, size, time, digest, link target.")
+@options.bytes_option
 @options.json_option
 def command(
     target: Target | None,
     plan_path: str | None,
     store_path: Path | None,
     long: bool,
+    exact: bool,
     as_json: bool,
 ) -> int:
     """List what is at and below PATH in the newest snapshot of a tier; without TIER, the tiers.
@@ -57,13 +59,13 @@ def command(
 
     with wiring.reading(wiring.store_root(store_path, plan_path)) as store:
         if target is None:
-            _list_tiers(store, as_json=as_json)
+            _list_tiers(store, output.sizes(exact), as_json=as_json)
         else:
             _list_entries(store, target, long=long, as_json=as_json)
     return EXIT_DONE
 
 
-def _list_tiers(store: Store, *, as_json: bool) -> None:
+def _list_tiers(store: Store, size: output.Sizes, *, as_json: bool) -> None:
     from cli.summary import print_table
 
     snapshots = [store.latest(tier)[1] for tier in store.tiers()]
@@ -82,7 +84,7 @@ def _list_tiers(store: Store, *, as_json: bool) -> None:
             )
         return
     rows = [
-        [s.tier, output.moment(s.finished_ms), output.number(s.entries), output.size(s.logical),
+        [s.tier, output.moment(s.finished_ms), output.number(s.entries), size(s.logical),
          s.source]
         for s in snapshots
     ]  # fmt: skip

@@ -23,6 +23,7 @@ from cli import options, output
 @click.option("--no-ask", is_flag=True, help="Do not ask the source what it has now.")
 @options.give_up_option
 @options.ssh_config_option
+@options.bytes_option
 @options.json_option
 def command(
     names: tuple[str, ...],
@@ -34,6 +35,7 @@ def command(
     no_ask: bool,
     give_up: float,
     ssh_config: str | None,
+    exact: bool,
     as_json: bool,
 ) -> int:
     """Say which files at the source are held here completely, and which are not and why.
@@ -58,7 +60,8 @@ def command(
     wishes = Wishes(ssh_config=ssh_config, give_up=give_up)
     return release(
         Order(
-            names, plan_path, store_path, not no_ask, as_json, statement, sums, wishes
+            names, plan_path, store_path, not no_ask, as_json, statement, sums, wishes,
+            output.sizes(exact),
         )
     )  # fmt: skip
 

@@ -57,7 +57,13 @@ def _show(remade: Remade, *, as_json: bool) -> None:
         problems = [{"where": where, "why": why} for where, why in remade.problems]
         output.json_line({**_counts(remade), "problems": problems})
         return
-    output.result(", ".join(f"{count:,} {name}" for name, count in _counts(remade).items()))
+    said = [
+        output.plural(remade.packs, "pack"),
+        output.plural(remade.chunks, "chunk"),
+        output.plural(remade.snapshots, "snapshot"),
+        f"{output.number(remade.complete)} complete",
+    ]
+    output.result(", ".join(said))
     for where, why in remade.problems:
         output.say_error(f"{where}: {why}")
 

@@ -51,12 +51,14 @@ class _Standing:
 @options.plan_option
 @options.store_option
 @click.option("--problems", is_flag=True, help="List everything that was left out, and why.")
+@options.bytes_option
 @options.json_option
 def command(
     names: tuple[str, ...],
     plan_path: str | None,
     store_path: Path | None,
     problems: bool,
+    exact: bool,
     as_json: bool,
 ) -> int:
     """Say how much of each tier's newest snapshot is held here.
@@ -93,7 +95,7 @@ def command(
         if found is not None:
             show_running(found)
             output.result("")
-        _print(standings, with_problems=problems)
+        _print(standings, output.sizes(exact), with_problems=problems)
     return EXIT_DONE
 
 
@@ -114,11 +116,11 @@ def _standing(store: Store, tier: str) -> _Standing:
     return _Standing(tier, snapshot, store.held(snapshot))
 
 
-def _print(standings: list[_Standing], *, with_problems: bool) -> None:
+def _print(standings: list[_Standing], size: output.Sizes, *, with_problems: bool) -> None:
     from cas.entry import Problem
     from cli.summary import packed_text, print_packed, print_problems, print_table
 
-    print_table(COLUMNS, [_row(standing) for standing in standings])
+    print_table(COLUMNS, [_row(standing, size) for standing in standings])
     problems = [
         (s.name, problem) for s in standings if s.snapshot for problem in s.snapshot.problems
     ]
@@ -135,7 +137,7 @@ def _print(standings: list[_Standing], *, with_problems: bool) -> None:
         output.say(f"{output.plural(len(problems), 'problem')}; `--problems` lists them")
 
 
-def _row(standing: _Standing) -> list[str]:
+def _row(standing: _Standing, size: output.Sizes) -> list[str]:
     snapshot, held = standing.snapshot, standing.held
     if snapshot is None or held is None:
         return [standing.name, "never", *[""] * 6, "not scanned to its end yet"]
@@ -143,10 +145,10 @@ def _row(standing: _Standing) -> list[str]:
         standing.name,
         output.moment(snapshot.finished_ms),
         output.number(snapshot.entries),
-        output.size(snapshot.logical),
-        output.size(held.unique),
+        size(snapshot.logical),
+        size(held.unique),
         _percent(held),
-        output.size(held.missing),
+        size(held.missing),
         output.number(standing.left_out),
         "complete" if standing.complete else "incomplete",
     ]

@@ -157,7 +157,7 @@ def test_what_is_here_because_of_a_tier(store: Place) -> None:
     (whole,) = only(audit(store, "--from", "here"), "total")
     assert whole["only"]["bytes"] == whole["bytes"] == only(audit(store), "total")[0]["bytes"]
     files = store.cas("audit", "--from", "first").stdout.decode().splitlines()
-    assert files[0].split() == ["file", "in", "no", "other", "tier", "bytes"]
+    assert files[0].split() == ["in", "no", "other", "tier", "bytes", "file"]
     assert any(f"first:{store.source}/first/all.tar.gz" in line for line in files)
     wrong = store.cas("audit", "--from", "frist")
     assert (1, True) == (wrong.returncode, b"did you mean" in wrong.stderr)

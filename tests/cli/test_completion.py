@@ -18,7 +18,7 @@ import pytest
 from cli.completing import Typed, in_bash, read_line
 from cli.completing_scripts import SCRIPTS
 from cli.main import COMMANDS
-from tests.cli.conftest import ROOT, SECONDS, Place, command_line
+from tests.cli.conftest import ROOT, SECONDS, Place, command_line, make_place
 
 PATIENCE = 20  # seconds until what was typed must be shown
 BREAKS = " \t\n\"'@><=;|&(:"
@@ -35,14 +35,15 @@ READY = {
 
 
 @pytest.fixture(scope="module")
-def shelled(synced: Place, tmp_path_factory: pytest.TempPathFactory) -> tuple[Place, Path]:
-    """The synced place with an odd name more, and a directory with a `cas` for the PATH."""
-    (synced.source / "first" / "two words $x").write_text("odd\n")
-    assert synced.cas("sync").returncode == 0
+def shelled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Place, Path]:
+    """A place that was synced, with an odd name more, and a directory with a `cas` for the PATH."""
+    place = make_place(tmp_path_factory.mktemp("shelled"))
+    (place.source / "first" / "two words $x").write_text("odd\n")
+    assert place.cas("sync").returncode == 0
     program = tmp_path_factory.mktemp("bin") / "cas"
     program.write_text(f'#!/bin/sh\nexec {" ".join(command_line())} "$@"\n')
     program.chmod(0o755)
-    return synced, program.parent
+    return place, program.parent
 
 
 def _environment(shelled: tuple[Place, Path]) -> dict[str, str]:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.table import Column, cell_width, cut, cut_front, render
+from cli.table import Column, cell_width, cut, cut_front, hanging, render
 
 COLUMNS = (
     Column("tier", right=False),
@@ -52,3 +52,20 @@ def test_cutting(width: int, expected: str) -> None:
 def test_a_cut_text_fits(text: str, width: int) -> None:
     assert cell_width(cut(text, width)) <= width
     assert cell_width(cut_front(text, width)) <= width
+
+
+@pytest.mark.parametrize(
+    ("head", "width", "expected"),
+    [
+        ("exit  ", None, ["exit  a few words more"]),
+        ("exit  ", 22, ["exit  a few words more"]),
+        ("exit  ", 16, ["exit  a few", "      words more"]),
+        ("exit  ", 14, ["exit  a few", "      words", "      more"]),
+        ("a long name  ", 19, ["a long name  a few", "      words more"]),
+        ("exit  ", 1, ["exit  a", "      few", "      words", "      more"]),
+    ],
+)
+def test_a_text_hangs_below_its_beginning(
+    head: str, width: int | None, expected: list[str]
+) -> None:
+    assert hanging(head, "a few words more", width) == expected

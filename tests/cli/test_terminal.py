@@ -21,7 +21,7 @@ PLAIN = {"NO_COLOR": "1"}
 PERCENT = re.compile(r"(\d+\.\d) % of first")
 
 
-def _on_terminal(
+def on_terminal(
     place: Place,
     *arguments: str,
     columns: int = 80,
@@ -54,7 +54,7 @@ def test_progress_goes_forward_in_place_and_vanishes(
     plan = place.path / "plan.toml"
     line = f'[source.here]\nagent = "{slow_agent(500_000)}"'
     plan.write_text(plan.read_text().replace("[source.here]", line))
-    written = _on_terminal(place, "sync", columns=60)
+    written = on_terminal(place, "sync", columns=60)
     shown = [float(found) for found in PERCENT.findall(written)]
     assert len(set(shown)) >= 3
     assert shown == sorted(shown)
@@ -69,20 +69,20 @@ def test_progress_goes_forward_in_place_and_vanishes(
     ("environment", "expected"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
 )
 def test_colours(synced: Place, environment: dict[str, str], expected: bool) -> None:
-    written = _on_terminal(synced, "ls", "nothing", environment=environment)
+    written = on_terminal(synced, "ls", "nothing", environment=environment)
     assert "no snapshot of this tier is held" in written
     assert bool(COLOUR.search(written)) == expected
 
 
 def test_a_dumb_terminal_gets_lines(place: Place) -> None:
-    written = _on_terminal(place, "sync", environment={"TERM": "dumb"})
+    written = on_terminal(place, "sync", environment={"TERM": "dumb"})
     assert "first: scanning here" in written
     assert "\x1b" not in written
 
 
 def test_a_table_gives_up_columns_on_a_narrow_terminal(synced: Place) -> None:
-    wide = _on_terminal(synced, "status", columns=120, environment=PLAIN).splitlines()
-    narrow = _on_terminal(synced, "status", columns=50, environment=PLAIN).splitlines()
+    wide = on_terminal(synced, "status", columns=120, environment=PLAIN).splitlines()
+    narrow = on_terminal(synced, "status", columns=50, environment=PLAIN).splitlines()
     assert wide[0].split() == [
         "tier", "scanned", "names", "logical", "unique", "held", "missing", "left", "out",
     ]  # fmt: skip
@@ -91,10 +91,10 @@ def test_a_table_gives_up_columns_on_a_narrow_terminal(synced: Place) -> None:
 
 
 def test_restore_shows_a_bar_and_leaves_a_line(synced: Place, tmp_path: Path) -> None:
-    written = _on_terminal(synced, "restore", "first", "--to", f"{tmp_path}/out")
+    written = on_terminal(synced, "restore", "first", "--to", f"{tmp_path}/out")
     last = CONTROL.sub("", written).splitlines()[-1]
     assert re.fullmatch(r"5 files \(1\.00 MB\) and \d+ directories restored", last.strip())
 
 
 def test_the_agent_refuses_a_terminal(synced: Place) -> None:
-    assert "not to a terminal" in _on_terminal(synced, "serve")
+    assert "not to a terminal" in on_terminal(synced, "serve")
