@@ -27,13 +27,15 @@ NOTHING = "Nothing yet."
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading, what is to be known about it, charts, and tables; without rows `is_empty`."""
+    """A heading, what is to be known about it, charts, and tables; `empty` is what there is to say
+    where `is_empty`."""
 
     title: str
     text: str
     figures: Sequence[Figure]
     tables: str
     is_empty: bool
+    empty: str = NOTHING
 
 
 def page(
@@ -101,7 +103,8 @@ def _sections(
         "Distinct bytes that two tiers both have; the colour says how much of the smaller tier "
         "that is. In the diagonal, what is unique in the tier.",
         [tier_charts.matrix(facts, words)],
-        folded("All pairs", tables.pairs(pairs)) if pairs else "", none,
+        folded("All pairs", tables.pairs(pairs)) if pairs else "",
+        len(facts.tiers) < 2, NOTHING if none else "There is only one tier.",
     )  # fmt: skip
     yield Section(
         "Where it was first had from",
@@ -125,14 +128,15 @@ def _sections(
         "Left packed",
         "What in archives was kept as it is, because taking it apart would not have given back the "
         "same bytes, or was not worth it. Nothing is lost by that but duplicates in there.",
-        [], tables.reasons() + tables.packed(), not facts.packed_count,
+        [], tables.reasons() + tables.packed(),
+        not facts.packed_count, NOTHING if none else "Nothing.",
     )  # fmt: skip
 
 
 def _html(section: Section) -> str:
     head = f"<section>\n<h2>{html.escape(section.title)}</h2>\n"
     if section.is_empty:
-        return f"{head}{tag('p', NOTHING, 'empty')}</section>\n"
+        return f"{head}{tag('p', section.empty, 'empty')}</section>\n"
     charts = [_chart(figure) for figure in section.figures if figure.views]
     head += tag("p", section.text) + "".join(charts[:1])
     body = "".join(charts[1:]) + section.tables
