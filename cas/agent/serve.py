@@ -122,7 +122,7 @@ class Agent:
                 waker.set()
         except TransportError:
             pass  # the client comes back on another lane, or not at all
-        except PeerError as error:
+        except (PeerError, FormatError) as error:
             # The session is closed for its own words; the client is owed the reason all the same.
             with contextlib.suppress(TransportError):
                 await transport.send(encode_message(Refused(0, str(error), "", "")))

@@ -126,7 +126,7 @@ class Lanes:
         self._minder = Minder(self, self._attaching, self._options, self._state, self.source)
         try:
             self.add(lane, shown, time.monotonic() - shown.heard)
-        except PeerError:
+        except CasError:
             self._state.lanes.remove(shown)
             await lane.close()
             raise
@@ -196,7 +196,9 @@ class Lanes:
 
     def add(self, lane: Lane, shown: LaneState, seconds: float) -> None:
         """One more lane is up, after so many seconds. Raises PeerError when the agent does not
-        number it."""
+        number it, TransportError when all are being ended."""
+        if self._closing:
+            raise TransportError("no more lanes are needed", where=self.name)
         said = lane.facts.get("lane", "")
         number = int(said) if said.isdecimal() and len(said) < len("1000000") else -1
         if number < 0 or number in self.members:

@@ -115,7 +115,7 @@ class ManyLanes:
         return self.lanes[-1]
 
     async def end(self) -> None:
-        """End the agents that are left, and wait for them."""
+        """End the agents that are left, with their lanes, and wait for that."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from cas import pieces
 from cas.messages import (
     DOUBTED,
     MESSAGES,
@@ -19,6 +20,7 @@ from cas.messages import (
     Doubt,
     Message,
     Piece,
+    Refused,
     Scan,
     Scanned,
     decode_whole,
@@ -78,4 +80,17 @@ async def test_what_is_wrong_with_the_next_tier_is_not_told_before_its_turn(
     await order(lane, 1, Scan(1, "tier", roots, (), (), ()))
     found = await asyncio.wait_for(answer(lane), LIMIT_SECONDS)
     assert isinstance(found, Scanned)
+    await lane.close()
+
+
+async def test_a_client_that_begins_too_much_is_told_so(
+    source: ManyLanes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "PARTIAL_LIMIT", 2)
+    lane = await open_lane(source, (("lanes", agent_name(b"client")),))
+    for number in range(3):
+        await lane.send(Piece(MESSAGES, number, 0, 100, b"begun"))
+    while not isinstance(said := await asyncio.wait_for(lane.receive(), LIMIT_SECONDS), Refused):
+        pass
+    assert "too many" in said.what
     await lane.close()

@@ -6,6 +6,7 @@ All waits of the engine are made short, so that what takes minutes on a bad link
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 import tempfile
@@ -62,8 +63,11 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     return made
 
 
-async def _meddle(source: ManyLanes, rng: random.Random) -> None:
-    """Do to the last lanes what a bad network does; let all pass in the end."""
+async def _meddle(source: ManyLanes, state: SyncState, rng: random.Random) -> None:
+    """Do to the last lanes what a bad network does, and to agents now and then; let all pass in the
+    end."""
+    while not any(lane.state == "up" for lane in state.lanes):  # noqa: ASYNC110
+        await asyncio.sleep(0)
     loop = asyncio.get_running_loop()
     end = loop.time() + CHAOS_SECONDS
     while loop.time() < end:
@@ -77,8 +81,10 @@ async def _meddle(source: ManyLanes, rng: random.Random) -> None:
             await lane.cut()
         elif act < 0.65:
             lane.freeze()
-        elif act < 0.95:
+        elif act < 0.93:
             lane.thaw()
+        elif act < 0.95:
+            await source.end()
         else:
             for one in lanes:
                 one.freeze()
@@ -89,35 +95,50 @@ async def _meddle(source: ManyLanes, rng: random.Random) -> None:
         lane.thaw()
 
 
-async def _sync(world: World, seed: int) -> ManyLanes:
+async def _sync(world: World, seed: int, seconds: float = LIMIT_SECONDS) -> ManyLanes:
+    """A sync, cancelled after so long; nothing of it is left in any case."""
+    world.state = SyncState()
     source = ManyLanes(world.cache)
     writer = Writer(world.layout, world.index)
     store = world.open()
     tiers = [world.tier("one", "a"), world.tier("two", "b")]
     options = SyncOptions(level=1, lanes={"far": LANES}, give_up=30.0, limit=lambda: RATE)
-    meddling = asyncio.create_task(_meddle(source, random.Random(seed)))
+    meddling = asyncio.create_task(_meddle(source, world.state, random.Random(seed)))
     try:
         work = sync(tiers, {"far": source}, store, writer, world.state, options)
-        await asyncio.wait_for(work, LIMIT_SECONDS)
+        await asyncio.wait_for(work, seconds)
     finally:
         meddling.cancel()
         await asyncio.gather(meddling, return_exceptions=True)
         await source.end()
         writer.close()
         store.reader.close()
+        assert [] == world.state.lanes
+        assert {asyncio.current_task()} == asyncio.all_tasks()
     return source
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_a_sync_over_lanes_that_come_and_go_ends_complete(world: World, seed: int) -> None:
-    world.state = SyncState()
     source = await _sync(world, seed)
     state = world.state
     for tier, part in zip(state.tiers, ("a", "b"), strict=True):
         assert tier.complete
         assert tier.fetched == tier.to_fetch
         assert world.on_disk(part) == world.content(tier.name)
-    assert [] == state.lanes
     assert state.wire_in <= sum(lane.bytes_in for lane in source.lanes)
     assert state.wire_in >= sum(tier.stored for tier in state.tiers)
     assert state.sources["far"].connections > LANES
+
+
+async def test_a_sync_that_is_cancelled_at_any_time_leaves_nothing_and_can_go_on(
+    world: World,
+) -> None:
+    rng = random.Random(1)
+    for seed in range(4):
+        with contextlib.suppress(asyncio.TimeoutError):
+            await _sync(world, seed, rng.uniform(0.0, 0.8))
+    await _sync(world, 0)
+    for tier, part in zip(world.state.tiers, ("a", "b"), strict=True):
+        assert tier.complete
+        assert world.on_disk(part) == world.content(tier.name)
