@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from cas.audit.sums import Key, Sum
 from cli import output
 from cli.summary import print_facts, print_table
-from cli.table import Column
+from cli.table import Column, cut_front
 
 if TYPE_CHECKING:
     from cas.audit.elsewhere import Places
@@ -36,6 +38,7 @@ FILES = (
     Column("file", right=False),
 )
 FILES_SHOWN = 20
+NAME_LEAST, NUMBERS_WIDTH = 20, 32  # cells, of a file's name and of what stands before it
 
 
 class Extents:
@@ -151,14 +154,20 @@ class FileSums:
         """A table of the files that have most of it."""
         ordered = sorted(self._files.items(), key=lambda item: item[1], reverse=True)
         rows = [
-            [size(only), size(whole),
-             f"{output.printable(tier)}:{output.show_path(path) if path else '?'}"]
+            [size(only), size(whole), _fitted(tier, path)]
             for (tier, path), (only, whole) in ordered[:FILES_SHOWN]
         ]  # fmt: skip
         print_table(FILES, rows)
         if len(ordered) > FILES_SHOWN:
             output.result(f"and {output.plural(len(ordered) - FILES_SHOWN, 'more file')}")
         output.result("")
+
+
+def _fitted(tier: str, path: bytes) -> str:
+    """A file, for the last column; on a terminal what tells it apart, its end."""
+    name = f"{output.printable(tier)}:{output.show_path(path) if path else '?'}"
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return name if columns is None else cut_front(name, max(NAME_LEAST, columns - NUMBERS_WIDTH))
 
 
 def _numbers(part: Sum, size: output.Sizes) -> list[str]:

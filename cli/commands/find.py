@@ -80,11 +80,12 @@ def command(
 
         origins = None if origin is None else origins_named(store, origin)[0]
         selected = _selected(store, [*places, *tiers])
+        width = max((len(output.printable(one.snapshot.tier)) for one in selected), default=0)
         with closing(Tracer(store)) as tracer:
             search = Search(store, tracer, wanted, digest, origins, not no_archives)
             for one in selected:
                 for hit in search.hits(one):
-                    _show(hit, long=long, as_json=as_json)
+                    _show(hit, width if long else 0, as_json=as_json)
         return _say_problems(search)
 
 
@@ -113,13 +114,14 @@ def _selected(store: Store, names: Sequence[str]) -> list[Selected]:
     return select(store, [parse_target(name) for name in names or store.tiers()])
 
 
-def _show(hit: Hit, *, long: bool, as_json: bool) -> None:
+def _show(hit: Hit, width: int, *, as_json: bool) -> None:
+    """One line; a long one with the tier's name in `width` cells, where that is not 0."""
     from cli.listing import long_line
 
     if as_json:
         output.json_line(hit.fields())
-    elif long:
-        output.result(f"{output.printable(hit.tier)}  {long_line(hit.entry)}")
+    elif width:
+        output.result(f"{output.printable(hit.tier):<{width}}  {long_line(hit.entry)}")
     else:
         output.result(f"{output.printable(hit.tier)}:{output.show_path(hit.entry.path)}")
 

@@ -25,7 +25,7 @@ BLOCK = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL
 
 # What these print is of the machine, of a host, of a program at the other end, or a page's picture.
 WITHOUT = {"doctor", "bootstrap", "serve", "report"}
-HALF = {"plan", "adopt"}  # run where not all is here
+ALONE = {"adopt"}  # run where nothing is held yet
 
 VARIABLE = (
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "<time>"),
@@ -87,19 +87,18 @@ def _without_cells(line: str, ends: list[int]) -> str:
 
 def outputs(manual: str) -> Iterator[tuple[Block, str]]:
     """Each block, and what it should be by what its commands print."""
-    whole, half = make_example_place(), make_example_place()
+    common, fresh = make_example_place(), make_example_place()
     try:
-        _sync_half(half)
         for block in blocks(manual):
             if block.command == "diff":
-                change(whole)
-                assert whole.cas("sync", "02-user-workspace").returncode == 0
-            place = half if block.command in HALF else whole
+                change(common)
+                assert common.cas("sync", "02-user-workspace").returncode == 0
+            place = fresh if block.command in ALONE else common
             said = [f"$ {line}\n{_said(place, line)}" for line in block.lines]
             yield block, "".join(said)
     finally:
-        shutil.rmtree(whole.source)
-        shutil.rmtree(half.source)
+        shutil.rmtree(common.source)
+        shutil.rmtree(fresh.source)
 
 
 def _said(place: Place, line: str) -> str:
@@ -116,18 +115,6 @@ def _said(place: Place, line: str) -> str:
     )  # fmt: skip
     said = done.stdout.decode().replace(root, "").replace(f"  {root[1:]}/", "  ")
     return LOG_LINE.sub("", said)
-
-
-def _sync_half(place: Place) -> None:
-    """As after a sync that was interrupted: some of what was scanned is not here."""
-    assert place.cas("sync", "02-user-workspace").returncode == 0
-    pack = max((place.store / "packs").rglob("*"), key=lambda path: path.stat().st_size)
-    data = bytearray(pack.read_bytes())
-    for tenth in (3, 5, 7):
-        data[len(data) * tenth // 10] ^= 1
-    pack.chmod(0o600)
-    pack.write_bytes(data)
-    assert place.cas("verify", "--repair").returncode == 12
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ TABLES = (
     ["redundancy"],
     ["release", "both"],
     ["audit"],
+    ["audit", "--from", "here"],
     ["log"],
     ["log", "--snapshots"],
 )
