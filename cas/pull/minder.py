@@ -4,7 +4,8 @@
 - When all are in doubt the link is out: one login at a time tries it, until it is back or
   given up.
 - Lanes that are too many, when more did not pay, get no more to do and are closed.
-- Lanes that are missing are opened, a few at a time, once there is something to send over them.
+- Lanes that are missing are opened, a few at a time, once there is something to send over them;
+  at once where the first login was slow.
 - A login that finds no agent means a new agent, if no other lane is left.
 
 What is to be done is decided elsewhere, without a clock: how many lanes in `climb.py`, which
@@ -40,6 +41,7 @@ REFUSAL_SECONDS = 10.0  # what fails later was not refused, but silent
 STALE_SECONDS = 30.0  # a login that takes longer (22 s: the slowest of 24 at 80 kB/s)
 MOST = 24
 HUNGRY_SECONDS = 1.5  # between two frames the agent may have nothing for a moment
+SLOW_SECONDS = 2.5  # a login that takes so long is on a link on which lanes are wanted soon
 WORTH_LANES = 256 * 2**10  # bytes that wait at the agent: a sync that brings less needs one lane
 TURNED_AWAY = 3  # lanes that found no agent, while others have one, before no more are tried
 
@@ -138,6 +140,7 @@ class Minder:
     def opened(self, member: Member, now: float, *, seconds: float) -> None:
         """A lane is up, after so many seconds: nothing may come over it until it is told so."""
         self._silence.opened(member.number, now, seconds=seconds)
+        self._needed = self._needed or seconds > SLOW_SECONDS
         self._beat(member, now)
         self.credit(member, now)
 
