@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-WIDE, NARROW, HOVER = 26, 16, 200  # characters
+WIDE, NARROW, HOVER = 26, 16, 60  # characters
 COLOURS = ("#9aa5b1", "#4c9be8", "#2f9e8f", "#e0a13c", "#d9643a")  # readable on white and black
 GREY = "rgba(128,128,128,0.55)"
 MARGIN = {"l": 8, "r": 16, "t": 8, "b": 36}
