@@ -181,3 +181,17 @@ def test_no_other_command_loads_the_libraries() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True)
     assert b"set()\n" == done.stdout
+
+
+def test_what_only_older_snapshots_have_was_fetched_too(tmp_path: Path) -> None:
+    made = make_place(tmp_path)
+    assert made.cas("sync").returncode == 0
+    (made.source / "second" / "more").write_bytes(bytes(range(256)) * 1000)
+    assert made.cas("sync").returncode == 0
+    said = events_of(made.cas("report", "--json", "second"))
+    [tier] = said["tier"]
+    assert tier["fetched"] == tier["own"] + 300_000
+    assert 2 == len(said["run"])
+    fetched = {it["tier"]: it["fetched"] for it in said["origin"]}
+    assert tier["fetched"] == fetched["second"]
+    assert sum(run["fetched"] for run in said["run"]) == sum(fetched.values())
