@@ -151,6 +151,8 @@ class Outbox:
         with self._changed:
             while size and self._message_bytes > MESSAGES_LIMIT and not self._closed:
                 self._changed.wait()
+            if self._closed:
+                return
             self._message_bytes += size
             if self.shared:
                 key, self._message_number = (
@@ -273,7 +275,7 @@ class Outbox:
         self._wake()
 
     def close(self) -> None:
-        """Let nobody wait any more."""
+        """Let nobody wait any more, and take no more in."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

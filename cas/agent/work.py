@@ -134,14 +134,15 @@ class Worker:
                 self._outbox.put_now(Progress(number, now.names, now.read, now.path))
 
     def close(self) -> None:
-        """End the threads; what they were doing is of no use to anybody any more."""
+        """End the threads; what they were doing is of no use to anybody any more, and what becomes
+        of it is not told."""
+        self._outbox.close()
         for running in self._scans.values():
             if (scanner := running.scanner) is not None:
                 scanner.stop()
         if (ahead := self._ahead) is not None:
             ahead[1].stop()
         self._jobs.close()
-        self._outbox.close()
         self._orders.put(None)
         self._looks.put(None)
         self._spool.close()

@@ -92,6 +92,10 @@ class Lane:
             self._waited, self._came = 0.0, 0
         return data
 
+    def rest(self) -> None:
+        """No answer is due now: silence so far does not count."""
+        self._waited = 0.0
+
     async def close(self) -> None:
         """End the lane."""
         if self._coming is not None:

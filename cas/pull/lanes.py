@@ -190,9 +190,11 @@ class Lanes:
         self._closing = True
         for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(lane.close() for lane in self._open), *self._ending)
-        self._state.lanes[:] = [s for s in self._state.lanes if s.source != self.source]
+        try:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+        finally:
+            self._state.lanes[:] = [s for s in self._state.lanes if s.source != self.source]
+            await asyncio.gather(*(lane.close() for lane in self._open), *self._ending)
 
     def add(self, lane: Lane, shown: LaneState, seconds: float) -> None:
         """One more lane is up, after so many seconds. Raises PeerError when the agent does not

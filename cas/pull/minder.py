@@ -212,6 +212,8 @@ class Minder:
         what = ""
         if not self._lanes.is_awaited:
             self._silence.progress(now)
+            for member in self._lanes.members.values():
+                member.lane.rest()
         if self._silence.given_up(now):
             what = f"nothing has come for {seconds}"
         elif self._silence.stalled(now):

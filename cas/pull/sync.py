@@ -169,14 +169,13 @@ class _Link:
             state.finished = time.monotonic()
 
     async def close(self) -> None:
-        """Commit what is left, say goodbye, end."""
-        try:
-            await self._keeper.commit()
-        finally:
+        """Commit what is left, say goodbye, end: the later also when the earlier is cancelled."""
+        async with contextlib.AsyncExitStack() as rest:
+            rest.callback(self._keeper.close)
+            rest.push_async_callback(self._hang_up)
             if self._lanes is not None:
-                await self._lanes.goodbye()
-            await self._hang_up()
-            self._keeper.close()
+                rest.push_async_callback(self._lanes.goodbye)
+            await self._keeper.commit()
 
     async def _round_over_faults(self, tier: Tier, state: TierState, *, first: bool) -> Round:
         """One round, begun again after each lost connection until the source is given up."""
@@ -299,14 +298,16 @@ class _Link:
             await self._pull.acknowledged(segments)
 
     async def _hang_up(self) -> None:
-        if self._receiver is not None:
-            receiver, self._receiver = self._receiver, None
-            await self._keeper.do(receiver.close)
-        if self._lanes is not None:
-            lanes, self._lanes = self._lanes, None
-            if lanes.best is not None:
-                self._state.best_lanes[lanes.source] = lanes.best
-            await lanes.close()
+        receiver, self._receiver = self._receiver, None
+        lanes, self._lanes = self._lanes, None
+        try:
+            if receiver is not None:
+                await self._keeper.do(receiver.close)
+        finally:
+            if lanes is not None:
+                if lanes.best is not None:
+                    self._state.best_lanes[lanes.source] = lanes.best
+                await lanes.close()
 
 
 def _name_missed(store: Store, last: Round) -> list[Problem]:

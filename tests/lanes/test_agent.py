@@ -5,13 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from cas import pieces
+from cas.agent.pages import ScannedPage
+from cas.agent.scan import ScanProgress
+from cas.agent.work import Worker
+from cas.entry import Problem
+from cas.errors import SourceError
 from cas.messages import (
     DOUBTED,
     MESSAGES,
@@ -26,6 +33,7 @@ from cas.messages import (
     decode_whole,
     encode_message,
 )
+from cas.outbox import Outbox
 from cas.pull.lane import Lane, open_lane
 from cas.pull.lanes import agent_name
 from cas.store.memory_index import MemoryScanCache
@@ -94,3 +102,36 @@ async def test_a_client_that_begins_too_much_is_told_so(
         pass
     assert "too many" in said.what
     await lane.close()
+
+
+class Endless:
+    """A scan that goes on until it is stopped; and the guard of a worker, which is closed last."""
+
+    def __init__(self) -> None:
+        self.progress = ScanProgress()
+        self.problems: list[Problem] = []
+        self.began, self.stopped, self.over = Event(), Event(), Event()
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+    def __iter__(self) -> Iterator[ScannedPage]:
+        self.began.set()
+        self.stopped.wait(LIMIT_SECONDS)
+        raise SourceError("stopped")
+
+    def close(self) -> None:
+        self.over.set()
+
+
+def test_what_an_agent_leaves_undone_as_it_ends_is_not_told() -> None:
+    endless = Endless()
+    outbox = Outbox(lambda: None)
+    outbox.lane_opened(0)
+    guard: Any = endless
+    worker = Worker(MemoryScanCache(), guard, outbox, lambda *_: endless)
+    worker.handle(Scan(1, "tier", (), (), (), ()))
+    assert endless.began.wait(LIMIT_SECONDS)
+    worker.close()
+    assert endless.over.wait(LIMIT_SECONDS)
+    assert outbox.take(0) is None

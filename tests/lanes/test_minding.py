@@ -7,6 +7,7 @@ import asyncio
 import os
 import random
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from cas import __version__
 from cas.chunker import IDENTITY
 from cas.errors import PeerError, TransportError
 from cas.messages import MESSAGES, PIECE_SIZE, PROTOCOL, Hello, Message, Page, Piece, encode_message
+from cas.pull import minder, silence
 from cas.pull.lane import within
 from cas.pull.lanes import Lanes, agent_name
 from cas.pull.minder import LaneOptions
@@ -192,8 +194,11 @@ async def test_what_was_made_as_its_maker_was_cancelled_is_undone(steps: int) ->
 
 
 async def test_a_source_that_waits_for_its_next_tier_is_not_given_up(
-    source: ManyLanes, tmp_path: Path
+    source: ManyLanes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(silence, "PING_SECONDS", 0.1)
+    monkeypatch.setattr(minder, "TICK_SECONDS", 0.02)
+
     class Late(AgentDialer):
         async def connect(self) -> Transport:
             await asyncio.sleep(3.0)
@@ -213,4 +218,33 @@ async def test_a_source_that_waits_for_its_next_tier_is_not_given_up(
     finally:
         writer.close()
     assert [True] * 3 == [tier.complete for tier in world.state.tiers]
+    assert [] == world.state.events
     assert [] == world.state.lanes
+
+
+async def test_a_sync_that_is_cancelled_as_it_ends_ends_all_the_same(
+    source: ManyLanes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leaving = asyncio.Event()
+
+    async def goodbye(_: Lanes) -> None:
+        leaving.set()
+        await asyncio.sleep(LIMIT_SECONDS)
+
+    monkeypatch.setattr(Lanes, "goodbye", goodbye)
+    world = World(tmp_path)
+    writer = Writer(world.layout, world.index)
+    work = sync(
+        [world.tier("one")], {"far": source}, world.open(), writer, world.state, SyncOptions()
+    )
+    task = asyncio.create_task(work)
+    await asyncio.wait_for(leaving.wait(), LIMIT_SECONDS)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    writer.close()
+    assert [] == world.state.lanes
+    with pytest.raises(TransportError, match="closed here"):
+        await source.lanes[0].receive()
+    ours = ("store_", "commit_")
+    assert [] == [t.name for t in threading.enumerate() if t.name.startswith(ours)]
