@@ -10,7 +10,15 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Place
+from tests.cli.conftest import Place, make_place
+
+
+@pytest.fixture(scope="module")
+def synced(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A place of one run; others' tests add runs to the one that they share."""
+    made = make_place(tmp_path_factory.mktemp("logged"))
+    assert made.cas("sync").returncode == 0
+    return made
 
 
 @pytest.fixture
