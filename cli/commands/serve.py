@@ -49,6 +49,9 @@ def command(roots: tuple[str, ...], attach: str | None) -> int:
     allowed = [os.fsencode(os.path.abspath(os.path.expanduser(root))) for root in roots]
 
     async def run() -> None:
+        serving = asyncio.current_task()
+        if serving is not None:  # told to end, we take the socket for lanes with us
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
         client = standard_streams()
         cache = scan_cache()
         try:
@@ -58,7 +61,10 @@ def command(roots: tuple[str, ...], attach: str | None) -> int:
 
     share_arenas()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a lost connection is not the end
-    asyncio.run(run())
+    try:
+        asyncio.run(run())
+    except asyncio.CancelledError:
+        os.kill(os.getpid(), signal.SIGTERM)  # whoever waits for us sees what ended us
     return EXIT_DONE
 
 

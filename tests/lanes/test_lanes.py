@@ -14,7 +14,7 @@ import pytest
 
 from cas.agent.attach import NO_AGENT
 from cas.errors import TransportError
-from cas.messages import Bye
+from cas.messages import Beat, Bye
 from cas.plan import Tier
 from cas.pull.lane import Lane, open_lane
 from cas.pull.lanes import agent_name
@@ -74,8 +74,8 @@ def run(world: World, environment: dict[str, str], meddle: Meddle) -> SyncState:
     return world.state
 
 
-def attached() -> list[int]:
-    """The processes of ours that are further lanes."""
+def children(word: bytes = b"--attach") -> list[int]:
+    """The processes of ours that were started with a word; those that are further lanes."""
     found = []
     for pid in filter(str.isdecimal, os.listdir("/proc")):
         try:
@@ -83,7 +83,7 @@ def attached() -> list[int]:
             parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
-        if parent == os.getpid() and b"--attach" in words:
+        if parent == os.getpid() and word in words:
             found.append(int(pid))
     return found
 
@@ -122,9 +122,9 @@ def test_lanes_that_are_killed_are_replaced_and_nothing_is_lost(
     async def kill(state: SyncState) -> None:
         for _ in range(3):
             await _until(lambda: sum(lane.state == "up" for lane in state.lanes) == LANES)
-            killed.append(attached()[0])
+            killed.append(children()[0])
             os.kill(killed[-1], signal.SIGKILL)
-            await _until(lambda: killed[-1] not in attached())
+            await _until(lambda: killed[-1] not in children())
             await asyncio.sleep(0.2)
 
     state = run(world, environment, kill)
@@ -155,3 +155,16 @@ async def test_only_who_knows_the_name_gets_in(environment: dict[str, str]) -> N
     await lane.close()
     await successor.send(Bye())
     await successor.close()
+
+
+async def test_an_agent_that_is_told_to_end_leaves_nothing(environment: dict[str, str]) -> None:
+    dialer = ChildDialer(local_agent(), environment, takes_lanes=True)
+    lane = await open_lane(dialer, (("lanes", agent_name(b"client")),))
+    await lane.send(Beat(1))
+    assert Beat(1) == await lane.receive()  # its door is open
+    (agent,) = children(b"serve")
+    os.kill(agent, signal.SIGTERM)
+    with pytest.raises(TransportError):
+        await _listen(lane)
+    await lane.close()
+    assert "ended by SIGTERM" == lane.transport.complaints()
