@@ -20,7 +20,7 @@ AFTER = 8_000_000  # bytes that have come when the fault does
 LANES = 8
 BACK_SECONDS = 20.0
 SLOW_SECONDS = 45.0
-IN_FLIGHT = 4.0  # MB: of eight lanes on this link
+IN_FLIGHT = 2.0  # MB: what eight lanes have under way here, and what goes out again for it
 
 FAULTS: dict[str, Callable[[Site], float] | None] = {
     "none": None,
