@@ -85,7 +85,7 @@ give_up_option = click.option(
     "--give-up",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
-    default=600.0,
+    default=600,
     show_default=True,
     help="Give a host up when it could not be reached for so long.",
 )

@@ -22,7 +22,7 @@ def command(shell: str) -> int:
     \b
     Examples:
       cas completion bash >> ~/.bashrc
-      source <(cas completion zsh)                                in ~/.zshrc, after compinit
+      source <(cas completion zsh)            # in ~/.zshrc, after compinit
       cas completion fish > ~/.config/fish/completions/cas.fish
     """
     from cli.completing_scripts import SCRIPTS

@@ -47,7 +47,8 @@ def command(
     \b
     Examples:
       cas release minimal -o minimal.json
-      cas release npu --sums npu.sha256 && ssh npu 'cd / && sha256sum -c' < npu.sha256
+      cas release npu --sums npu.sha256
+      ssh npu 'cd / && sha256sum -c' < npu.sha256
       cas release --check minimal.json
     """
     if check is not None:

@@ -28,7 +28,7 @@ def command(roots: tuple[str, ...], attach: str | None) -> int:
     is $XDG_CACHE_HOME/cas, or ~/.cache/cas.
 
     \b
-    Example, in ~/.ssh/authorized_keys at the source, for a key that may only read /srv:
+    Example, in ~/.ssh/authorized_keys there, for a key that may only read /srv:
       restrict,command="cas serve --root /srv" ssh-ed25519 AAAA... somebody
     """
     if sys.stdin.isatty() or sys.stdout.isatty():

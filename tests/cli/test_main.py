@@ -38,6 +38,7 @@ def test_every_command_has_help_with_an_example(name: str) -> None:
     assert said.stdout.startswith(f"Usage: cas {name}")
     assert "Example" in said.stdout
     assert f"\n    cas {name}" in said.stdout or f'"cas {name}' in said.stdout
+    assert max(map(len, said.stdout.splitlines())) <= 80
     assert _run(name, "-h").stdout == said.stdout
     command: click.Command = importlib.import_module(f"cli.commands.{name}").command
     for option in command.params:
