@@ -121,10 +121,10 @@ async def end_process(process: asyncio.subprocess.Process, grace: float) -> None
         _signal(process, signal.SIGTERM)
         if await _exits(process, grace):
             return
-    finally:
+    finally:  # cancelled, too: no other would take note of its end
         if process.returncode is None:
             _signal(process, signal.SIGKILL)
-    await _exits(process, grace)
+            await _exits(process, grace)
 
 
 async def _exits(process: asyncio.subprocess.Process, seconds: float) -> bool:

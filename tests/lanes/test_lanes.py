@@ -168,3 +168,13 @@ async def test_an_agent_that_is_told_to_end_leaves_nothing(environment: dict[str
         await _listen(lane)
     await lane.close()
     assert "ended by SIGTERM" == lane.transport.complaints()
+
+
+async def test_a_process_is_seen_to_its_end_also_when_that_is_cancelled() -> None:
+    transport = await ChildDialer(["sleep", "60"], grace_seconds=LIMIT_SECONDS).connect()
+    closing = asyncio.create_task(transport.close())
+    await asyncio.sleep(0.1)
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert "ended by SIGKILL" == transport.complaints()
