@@ -58,6 +58,7 @@ from cas.transport.pipes import PipeTransport
 SILENCE_SECONDS = 300.0
 PROGRESS_SECONDS = 0.5
 LANES_LIMIT = 64
+HELLO_SECONDS = 90.0  # the client waits for ours for 60
 ORDERS_LIMIT = 80 * 2**20  # bytes of the client's messages that are not whole yet
 ALL = 2**62  # bytes of pieces: the client sends as many as it likes
 
@@ -104,6 +105,7 @@ class Agent:
         session = Session(Role.AGENT)
         waker = asyncio.Event()
         self._wakers.add(waker)
+        waiting = self._loop.call_later(HELLO_SECONDS, self._end_unless_greeted, session, transport)
         sender = None
         try:
             facts = (*self._facts(), ("lane", str(number)), ("lanes", str(LANES_LIMIT)))
@@ -127,6 +129,7 @@ class Agent:
             with contextlib.suppress(TransportError):
                 await transport.send(encode_message(Refused(0, str(error), "", "")))
         finally:
+            waiting.cancel()
             if sender is not None:
                 sender.cancel()
                 await asyncio.gather(sender, return_exceptions=True)
@@ -169,6 +172,11 @@ class Agent:
                 await waker.wait()
         finally:
             await transport.close()  # whatever ended this: half a lane is none
+
+    def _end_unless_greeted(self, session: Session, transport: Transport) -> None:
+        """The client never got as far as to know of this lane: it will not say that it is lost."""
+        if session.state is State.GREETED:
+            self._carry_on(transport.close())
 
     def _wake(self) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended

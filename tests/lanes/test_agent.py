@@ -14,6 +14,7 @@ import pytest
 import pytest_asyncio
 
 from cas import pieces
+from cas.agent import serve
 from cas.agent.pages import ScannedPage
 from cas.agent.scan import ScanProgress
 from cas.agent.work import Worker
@@ -24,6 +25,7 @@ from cas.messages import (
     MESSAGES,
     TRUSTED,
     Ahead,
+    Beat,
     Doubt,
     Message,
     Piece,
@@ -135,3 +137,16 @@ def test_what_an_agent_leaves_undone_as_it_ends_is_not_told() -> None:
     worker.close()
     assert endless.over.wait(LIMIT_SECONDS)
     assert outbox.take(0) is None
+
+
+async def test_a_lane_that_its_client_forgot_ends(
+    source: ManyLanes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve, "HELLO_SECONDS", 0.1)
+    greeted = await open_lane(source, (("lanes", agent_name(b"client")),))
+    forgotten = source.further()
+    while await asyncio.wait_for(forgotten.receive(), LIMIT_SECONDS):
+        pass
+    await greeted.send(Beat(1))
+    assert Beat(1) == await greeted.receive()
+    await greeted.close()
