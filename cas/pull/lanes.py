@@ -95,6 +95,7 @@ class Lanes:
         self._gone = (0, 0)  # bytes in and out of lanes that have ended
         self._told = (0, 0)
         self._closing = False
+        self._paid = 0.0  # when what has come over a single lane has had its time
 
     @property
     def best(self) -> int | None:
@@ -147,7 +148,7 @@ class Lanes:
         given up or its agent is gone, PeerError when it breaks the protocol. May be cancelled at
         any moment."""
         if self._only is not None:
-            return await self._only.receive()
+            return await self._receive_only(self._only)
         while not self._inbox:
             if self._failure is not None:
                 raise self._failure
@@ -163,6 +164,16 @@ class Lanes:
     def is_far(self) -> bool:
         """Whether the link is likely to be what takes the time."""
         return self._minder is not None
+
+    async def _receive_only(self, lane: Lane) -> Message:
+        """The next message of the one lane; where there is a limit, not before what came last has
+        had its time: what is not read stops the far end."""
+        await asyncio.sleep(max(0.0, self._paid - time.monotonic()))
+        message = await lane.receive()
+        limit = self._options.limit() if isinstance(message, Piece) else None
+        if limit is not None:
+            self._paid = max(self._paid, time.monotonic()) + _size(message) / max(limit, 1)
+        return message
 
     def progress(self) -> None:
         """Something useful has come: the far end is not merely answering."""

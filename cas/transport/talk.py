@@ -7,6 +7,7 @@ and ends, or marks each of its lines.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from typing import Any
 
@@ -40,7 +41,8 @@ async def run_script(
 
 
 async def _answer(transport: Transport, script: bytes, end: bytes, limit: int) -> bytes:
-    await transport.send(script)
+    with contextlib.suppress(TransportError):  # it may have ended: what it said is worth more
+        await transport.send(script)
     answer = bytearray()
     while end not in answer and len(answer) < limit:
         data = await transport.receive()

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import tempfile
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 
@@ -178,3 +179,13 @@ async def test_a_process_is_seen_to_its_end_also_when_that_is_cancelled() -> Non
     with pytest.raises(asyncio.CancelledError):
         await closing
     assert "ended by SIGKILL" == transport.complaints()
+
+
+def test_one_lane_keeps_a_limit_too(world: World) -> None:
+    """Some 96 MB at 40 MB/s take 2 s at least, whatever the machine."""
+    began = time.monotonic()
+    state = world.sync(
+        world.tier("one"), options=SyncOptions(level=1, give_up=30.0, limit=lambda: 40_000_000)
+    )
+    assert state.tiers[0].complete
+    assert time.monotonic() - began >= state.tiers[0].wire_in / 40_000_000 - 0.5
