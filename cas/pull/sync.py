@@ -282,7 +282,9 @@ class _Link:
         """Who we are to an agent: one that still waits for the same is ended by its successor."""
         if self._writer is None:  # there may be others like us
             return self._run
-        return os.fsencode(f"{socket.gethostname()}\0{tier.source}\0{self._store.layout.root}")
+        root = self._store.layout.root
+        # Hosts may well have one name, and their stores one path.
+        return os.fsencode(f"{socket.gethostname()}\0{tier.source}\0{root}\0{root.stat().st_ino}")
 
     @property
     def _fetches(self) -> bool:

@@ -91,10 +91,11 @@ class ManyLanes:
         self._tasks: set[asyncio.Task[None]] = set()
         self.lanes: list[Meddled] = []
         self.agents = 0
+        self.asked_for: list[str] = []  # by which names lanes would ask for the agent
 
     def attaching(self, name: str) -> _Further:
         """See `Dialer.attaching`."""
-        del name
+        self.asked_for.append(name)
         return _Further(self)
 
     async def connect(self) -> Transport:

@@ -16,6 +16,7 @@ import pytest
 import pytest_asyncio
 
 from cas import __version__
+from cas.agent.attach import KEY_DIGITS
 from cas.chunker import IDENTITY
 from cas.errors import PeerError, TransportError
 from cas.messages import MESSAGES, PIECE_SIZE, PROTOCOL, Hello, Message, Page, Piece, encode_message
@@ -26,7 +27,7 @@ from cas.pull.minder import LaneOptions
 from cas.pull.state import SyncState
 from cas.pull.sync import SyncOptions, sync
 from cas.session import Role, Session
-from cas.store.memory_index import MemoryScanCache
+from cas.store.memory_index import MemoryIndex, MemoryScanCache
 from cas.store.writer import Writer
 from cas.transport.base import Dialer, Transport
 from cas.transport.memory import pair
@@ -248,3 +249,29 @@ async def test_a_sync_that_is_cancelled_as_it_ends_ends_all_the_same(
         await source.lanes[0].receive()
     ours = ("store_", "commit_")
     assert [] == [t.name for t in threading.enumerate() if t.name.startswith(ours)]
+
+
+async def test_a_client_is_known_by_its_store_not_by_where_that_lies(
+    source: ManyLanes, tmp_path: Path
+) -> None:
+    world = World(tmp_path)
+    for at in range(3):
+        if at == 2:  # as another host of the same name might have it
+            world.layout.root.rename(tmp_path / "elsewhere")
+            world.layout.create()
+            world.index = MemoryIndex()
+        writer = Writer(world.layout, world.index)
+        try:
+            await sync(
+                [world.tier("one")],
+                {"far": source},
+                world.open(),
+                writer,
+                world.state,
+                SyncOptions(),
+            )
+        finally:
+            writer.close()
+    first, again, other = (name[:KEY_DIGITS] for name in source.asked_for)
+    assert first == again
+    assert first != other
