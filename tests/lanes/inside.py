@@ -117,6 +117,7 @@ class ManyLanes:
 
     async def end(self) -> None:
         """End the agents that are left, with their lanes, and wait for that."""
+        self._agent = None  # it lets nobody in any more
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
