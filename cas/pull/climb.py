@@ -10,7 +10,7 @@ try says nothing. So:
   grown fewer than 8 times (what is verified grows in lumps), at most 30 s.
 - From n0 to n1 lanes goodput must grow by 0.3 of what n1 / n0 promises. If it does not, the level
   is measured a second time, and the mean of both decides; 0.7 of it are enough after 4 s. Refused
-  with less than 5 % more, the climb goes back; with more, the level is held for a while.
+  with less than 15 % more, the climb goes back; with more, the level is held for a while.
 - A level is held for 3 measurements, and for twice as many after each refusal, up to 24. The next
   try is compared with the mean of the last three.
 - Fewer lanes are not tried for their own sake: a lane too many costs little, one too few its whole
@@ -48,7 +48,7 @@ PLENTY = 0.7
 EPOCH_STEPS = 8  # growths of the total in one measurement
 EPOCH_MOST_SECONDS = 30.0
 SHARE = 0.3  # of the growth that more lanes promise
-BETTER = 1.05  # a refused step that still brought this much is not taken back
+BETTER = 1.15  # a refused step that still brought this much is not taken back
 HOLDS, HOLDS_MOST = 3, 24  # measurements
 RISEN, TWICE = 1.5, 2  # of what a level had, in so many measurements in a row
 SAME = 0.95  # of the goodput that fewer lanes must bring to be enough
