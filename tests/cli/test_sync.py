@@ -89,14 +89,15 @@ def test_a_scan_is_kept_and_brings_nothing(place: Place) -> None:
     ]
 
 
-def test_a_scan_of_what_is_here_costs_nothing(synced: Place) -> None:
-    done = synced.cas("scan")
+def test_a_scan_of_what_is_here_costs_nothing(place: Place) -> None:
+    place.cas("sync")
+    done = place.cas("scan")
     assert done.returncode == 0
     assert "0 B" in done.stdout.decode().splitlines()[-1]
     assert [True, True] == [
-        tier["complete"] for tier in _lines(synced.cas("status", "--json").stdout)
+        tier["complete"] for tier in _lines(place.cas("status", "--json").stdout)
     ]
-    again = _lines(synced.cas("sync", "--json").stdout)[-1]
+    again = _lines(place.cas("sync", "--json").stdout)[-1]
     assert again["wire_in"] < 20_000
 
 
