@@ -43,6 +43,7 @@ OWN_LIMIT = 256  # messages for one lane; of beats and credits the last ones tel
 LOOSE_LIMIT = 256  # messages that may get lost
 ARRIVALS_LIMIT = 1024
 NOBODY = -1
+ALL = 2**62  # bytes: a lane that may send as many as it likes
 
 SegmentKey = tuple[int, int]  # frame, number
 _Extent = tuple[SegmentKey, int, int]  # and from where to where: a piece, as it was cut
@@ -205,11 +206,6 @@ class Outbox:
                 or self._late(lane, mine, HEDGE_SECONDS)
             )
             return None if extent is None else self._taken(lane, mine, extent)
-
-    def has_work(self) -> bool:
-        """Whether `take` might give something to a lane that may send."""
-        with self._changed:
-            return bool(self._messages or self._pieces or self._first)
 
     @property
     def waiting(self) -> int:

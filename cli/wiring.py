@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cas.errors import PlanError, StoreError, StoreMissing, UsageError
+from cas.pull.silence import GIVE_UP_SECONDS
 
 if TYPE_CHECKING:
     from cas.interfaces import ScanCache
@@ -149,7 +150,7 @@ class Wishes:
 
     ssh_config: str | None = None
     lanes: int | None = None
-    give_up: float = 600.0
+    give_up: float = GIVE_UP_SECONDS
 
 
 def dialer_for(source: Source, wishes: Wishes) -> Dialer:

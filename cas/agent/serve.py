@@ -49,7 +49,7 @@ from cas.messages import (
     decode_whole,
     encode_message,
 )
-from cas.outbox import Outbox
+from cas.outbox import ALL, Outbox
 from cas.pieces import Assembler
 from cas.session import Role, Session, State
 from cas.transport.base import Transport
@@ -60,7 +60,6 @@ PROGRESS_SECONDS = 0.5
 LANES_LIMIT = 64
 HELLO_SECONDS = 90.0  # the client waits for ours for 60
 ORDERS_LIMIT = 80 * 2**20  # bytes of the client's messages that are not whole yet
-ALL = 2**62  # bytes of pieces: the client sends as many as it likes
 
 
 class Agent:

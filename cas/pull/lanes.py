@@ -36,21 +36,19 @@ from cas.messages import (
     Want,
     decode_whole,
 )
-from cas.outbox import Outbox
+from cas.outbox import ALL, Outbox
 from cas.pieces import Assembler
 from cas.pull.lane import Lane, open_lane, within
 from cas.pull.member import Member
-from cas.pull.minder import LaneOptions, Minder
+from cas.pull.minder import BEAT_SECONDS, LaneOptions, Minder
 from cas.pull.state import LaneState, SourceState, SyncState
 from cas.transport.base import Dialer, Proved
 
-BEAT_SECONDS = 15.0
 INBOX_SIZE = 8 * 2**20  # bytes that were received and not taken yet: then we read no further
 MESSAGES_SIZE = 256 * 2**20  # of messages that are not whole yet
 MESSAGE_SIZE = 1024  # about what one takes in memory, besides what is listed in it
 LISTED_SIZE = 128  # of each thing in a list, besides its text
 GOODBYE_SECONDS = 1.0
-ALL = 2**62
 
 
 def agent_name(client: bytes) -> str:

@@ -26,14 +26,13 @@ from cas.errors import CasError, TransportError
 from cas.messages import DOUBTED, TRUSTED, Beat, Doubt
 from cas.outbox import Outbox
 from cas.pull.climb import Climb
-from cas.pull.flow import Throttle
+from cas.pull.flow import TICK_SECONDS, Throttle
 from cas.pull.lane import Lane, open_lane, within
 from cas.pull.member import Member
-from cas.pull.silence import Silence
+from cas.pull.silence import GIVE_UP_SECONDS, Silence
 from cas.pull.state import LaneState, SyncState
 from cas.transport.base import Dialer
 
-TICK_SECONDS = 0.25
 RETIRE_SECONDS = 5.0  # what a lane has been allowed comes in two, and a round trip
 LATE_SECONDS = 3.0  # since the last tick: this process did not run
 BEAT_SECONDS = 15.0
@@ -62,7 +61,7 @@ class LaneOptions:
     fixed: int | None = None
     most: int = MOST
     remembered: int | None = None
-    give_up: float = 600.0
+    give_up: float = GIVE_UP_SECONDS
     limit: Callable[[], int | None] = lambda: None
 
 

@@ -27,6 +27,8 @@ from cas.pull.lanes import Lanes, agent_name
 from cas.pull.minder import GivenUpError, LaneOptions
 from cas.pull.planner import IndexHoldings, Planner, Promises
 from cas.pull.receive import Receiver, StoredSegment
+from cas.pull.silence import GIVE_UP_SECONDS
+from cas.pull.silence import REFUSED_SECONDS as RETRY_SECONDS
 from cas.pull.state import Phase, SyncState, TierState
 from cas.pull.tier import Round, TierPull
 from cas.store.store import Store
@@ -36,8 +38,6 @@ from cas.transport.base import Dialer
 ROUNDS = 3  # over a tier whose files go on changing
 BUDGET = 32 * 2**20
 LOOK_AHEAD_SECONDS = 0.2
-RETRY_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
-GIVE_UP_SECONDS = 600.0
 DEFAULT_LEVEL = 3
 
 

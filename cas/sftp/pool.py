@@ -26,13 +26,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from cas.errors import HostKeyError, TransportError
+from cas.pull.silence import GIVE_UP_SECONDS
+from cas.pull.silence import REFUSED_SECONDS as RETRY_SECONDS
 from cas.transport.sftp import SftpSession
 
-GIVE_UP_SECONDS = 600.0
 SILENT_SECONDS = 25.0
 CRAWLING_SECONDS, CRAWLING_SIZE = 120.0, 4096
 WATCH_SECONDS = 1.0
-RETRY_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
 LOGINS_AT_ONCE = 7  # OpenSSH begins to refuse at ten
 LOSSES_LIMIT = 8  # connections that one job may lose: it may be what loses them
 JOBS_FIRST, JOBS_LEAST, JOBS_MOST = 4, 2, 32  # under way on a connection

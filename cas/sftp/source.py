@@ -19,9 +19,10 @@ from cas.agent.spool import Spool
 from cas.errors import SourceError, TransportError
 from cas.ignore import Matcher
 from cas.messages import Scan
+from cas.pull.silence import GIVE_UP_SECONDS
 from cas.sftp import commands
 from cas.sftp.here import Here
-from cas.sftp.pool import GIVE_UP_SECONDS, Pool
+from cas.sftp.pool import Pool
 from cas.sftp.remote import PROBE_SECONDS, Remote
 from cas.sftp.scan import SftpScanner
 from cas.sftp.shelf import Opener, Shelf
