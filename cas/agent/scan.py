@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
-from threading import Event
+from dataclasses import replace
 from typing import Protocol
 
 from cas import wire
@@ -24,27 +23,16 @@ from cas.agent.content import ContentReader
 from cas.agent.entries import EntryMaker
 from cas.agent.memory import Memory
 from cas.agent.mounts import Mounts
+from cas.agent.notes import ScanNotes, ScanProgress
 from cas.agent.pages import KeptPage, ScannedPage, make_page, signature
 from cas.agent.roots import Opener, RootGuard
 from cas.agent.spool import Spool
 from cas.agent.walk import Item, Rules, admit_roots, paths_above, walk
 from cas.entry import IMPLIED, Entry, Kind, Problem
-from cas.errors import SourceError
 from cas.interfaces import ScanCache
 from cas.page import Paginator
-from cas.snapshot import PROBLEMS_LIMIT
 
 _ASKED_AT_ONCE = 256  # files that the cache is asked for
-
-
-@dataclass(slots=True)
-class ScanProgress:
-    """How far a scan is: names listed, files and bytes read, and where it is now."""
-
-    names: int = 0
-    files_read: int = 0
-    read: int = 0
-    path: bytes = b""
 
 
 class Scanning(Protocol):
@@ -66,7 +54,7 @@ class Scanning(Protocol):
         """The pages, in path order; they and the recipes they name are in the spool."""
 
 
-class Scanner:
+class Scanner(ScanNotes):
     """One scan of `roots` (absolute paths), to be iterated over once, in one thread.
 
     `scope` tells tiers apart that have roots in common, so that each finds its own pages in the
@@ -85,36 +73,20 @@ class Scanner:
         scope: bytes = b"",
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
-        self.progress = ScanProgress()
-        self._problems: list[Problem] = []
-        self._unlisted = 0
-        self._stopped = Event()
+        super().__init__()
         self._mounts = Mounts()
         self._guard = guard
         self._spool = spool
-        self._memory = Memory(cache, wire.encode([list(roots), scope]), spool, self._report)
+        self._memory = Memory(cache, wire.encode([list(roots), scope]), spool, self.report)
         self._clock = clock
-        admitted = admit_roots(guard, roots, self._report)
+        admitted = admit_roots(guard, roots, self.report)
         self._above = paths_above(admitted)
-        self._ahead = _Ahead(walk(guard, admitted, rules, self._mounts, self._report))
-
-    @property
-    def problems(self) -> list[Problem]:
-        """What was left out so far, or taken with a doubt."""
-        if not self._unlisted:
-            return self._problems
-        return [*self._problems, Problem(b"", f"{self._unlisted} more problems, not listed")]
-
-    def stop(self) -> None:
-        """Make the iteration end with an error as soon as it can; from any thread."""
-        self._stopped.set()
+        self._ahead = _Ahead(walk(guard, admitted, rules, self._mounts, self.report))
 
     def __iter__(self) -> Iterator[ScannedPage]:
         with Opener(self._guard) as opener:
             reader = ContentReader(opener, self._memory.keep_recipe, self._count)
-            maker = EntryMaker(
-                opener, reader, self._memory, self._mounts, self._report, self._clock
-            )
+            maker = EntryMaker(opener, reader, self._memory, self._mounts, self.report, self._clock)
             try:
                 while following := self._ahead.peek(1):
                     page = self._page_again(following[0][0]) or self._new_page(maker)
@@ -178,22 +150,12 @@ class Scanner:
     def _advance(self, path: bytes, names: int) -> None:
         self.progress.path = path
         self.progress.names += names
-        self._check()
+        self.check()
 
     def _count(self, files: int, size: int) -> None:
         self.progress.files_read += files
         self.progress.read += size
-        self._check()
-
-    def _check(self) -> None:
-        if self._stopped.is_set():
-            raise SourceError("the scan was stopped")
-
-    def _report(self, problem: Problem) -> None:
-        if len(self._problems) < PROBLEMS_LIMIT - 1:
-            self._problems.append(problem)
-        else:
-            self._unlisted += 1
+        self.check()
 
 
 def _implied(entry: Entry) -> Entry:

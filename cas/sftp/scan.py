@@ -16,15 +16,13 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from threading import Event
 
 from cas.agent.metadata import KINDS
+from cas.agent.notes import ScanNotes
 from cas.agent.pages import ScannedPage, make_page
-from cas.agent.scan import ScanProgress
 from cas.agent.spool import Spool
 from cas.agent.walk import Rules, paths_above
 from cas.entry import DEVICES, IMPLIED, UNREADABLE, Entry, Kind, Owner, Problem
-from cas.errors import SourceError
 from cas.page import OWNER_LIMIT, Paginator
 from cas.recipe import SIZE_LIMIT
 from cas.sftp.contents import Contents
@@ -34,7 +32,6 @@ from cas.sftp.known import Known, Wanted
 from cas.sftp.remote import Remote
 from cas.sftp.shelf import Shelf
 from cas.sftp.walk import Item, Places, admit, problem_of, walk
-from cas.snapshot import PROBLEMS_LIMIT
 from cas.transport.sftp import Attributes
 
 NAMES_AHEAD = 2048  # of which what is known is found out before their turn
@@ -50,7 +47,7 @@ class _Coming:
     target: Future[bytes] | None = None
 
 
-class SftpScanner:
+class SftpScanner(ScanNotes):
     """One scan of `roots` (absolute, or `~` first) for the tier `tier`; see `Scanning`. Without a
     `shelf` to stage files on, it only counts."""
 
@@ -65,44 +62,30 @@ class SftpScanner:
         here: Here,
         shelf: Shelf | None,
     ) -> None:
-        self.progress = ScanProgress()
+        super().__init__()
         self._roots = roots
         self._rules = rules
         self._spool = spool
         self._remote = remote
-        self._problems: list[Problem] = []
-        self._unlisted = 0
-        self._stopped = Event()
         self._known = Known(remote, here, spool)
         self._contents = (
             Guesses(spool)
             if shelf is None
             else Contents(
                 remote, shelf, spool, tier,
-                report=self._report, count=self._count, check=self._check,
+                report=self.report, count=self._count, check=self.check,
             )
         )  # fmt: skip
 
-    @property
-    def problems(self) -> list[Problem]:
-        """See `Scanning.problems`."""
-        if not self._unlisted:
-            return self._problems
-        return [*self._problems, Problem(b"", f"{self._unlisted} more problems, not listed")]
-
-    def stop(self) -> None:
-        """See `Scanning.stop`."""
-        self._stopped.set()
-
     def __iter__(self) -> Iterator[ScannedPage]:
         try:
-            places = admit(self._remote, self._roots, self._report)
+            places = admit(self._remote, self._roots, self.report)
             above = paths_above(places.roots)
             names = _Ahead(self._walked(places), self._known, self._contents)
             paginator = Paginator()
             entries: list[Entry] = []
             for coming in names:
-                self._check()
+                self.check()
                 is_above = coming.path in above
                 if entries and is_above is not (entries[-1].path in above):
                     yield from self._page(entries)
@@ -129,7 +112,7 @@ class SftpScanner:
         self._contents.told()
 
     def _walked(self, places: Places) -> Iterator[list[_Coming]]:
-        for batch in walk(self._remote, places, self._rules, self._report):
+        for batch in walk(self._remote, places, self._rules, self.report):
             yield [self._named(item, places) for item in batch]
 
     def _named(self, item: Item, places: Places) -> _Coming:
@@ -146,7 +129,7 @@ class SftpScanner:
         kind = KINDS.get(stat.S_IFMT(seen.mode))
         if kind is None or kind in DEVICES:
             what = "of a kind that is not known here" if kind is None else "a device: no numbers"
-            self._report(Problem(path, f"{what}, as SFTP tells it"))
+            self.report(Problem(path, f"{what}, as SFTP tells it"))
             return None
         try:
             if kind is Kind.FILE:
@@ -154,7 +137,7 @@ class SftpScanner:
             target = coming.target.result() if coming.target is not None else b""
         except OSError as error:
             problem = problem_of(path, error)
-            self._report(problem)
+            self.report(problem)
             if kind is not Kind.FILE or not problem.left_out:
                 return None
             return Entry(path, kind, _owner(seen), seen.mtime * NS, seen.size, flags=UNREADABLE)
@@ -163,7 +146,7 @@ class SftpScanner:
     def _file(self, coming: _Coming, names: _Ahead) -> Entry | None:
         file = coming.file
         if file is None:
-            self._report(Problem(coming.path, f"larger than {SIZE_LIMIT} bytes"))
+            self.report(Problem(coming.path, f"larger than {SIZE_LIMIT} bytes"))
             return None
         if file.content is None:
             self.progress.files_read += 1
@@ -178,16 +161,6 @@ class SftpScanner:
 
     def _count(self, size: int) -> None:
         self.progress.read += size
-
-    def _check(self) -> None:
-        if self._stopped.is_set():
-            raise SourceError("the scan was stopped")
-
-    def _report(self, problem: Problem) -> None:
-        if len(self._problems) < PROBLEMS_LIMIT - 1:
-            self._problems.append(problem)
-        else:
-            self._unlisted += 1
 
 
 class _Ahead:

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from cas.agent.notes import ScanProgress
 from cas.agent.pages import ScannedPage
 from cas.agent.roots import RootGuard
-from cas.agent.scan import Scanner, ScanProgress
+from cas.agent.scan import Scanner
 from cas.agent.spool import Spool
 from cas.entry import Content, Entry, Problem
 from cas.ids import Digest

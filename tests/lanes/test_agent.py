@@ -15,8 +15,8 @@ import pytest_asyncio
 
 from cas import pieces
 from cas.agent import serve
+from cas.agent.notes import ScanProgress
 from cas.agent.pages import ScannedPage
-from cas.agent.scan import ScanProgress
 from cas.agent.work import Worker
 from cas.entry import Problem
 from cas.errors import SourceError
