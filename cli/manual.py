@@ -88,10 +88,7 @@ def command_page(group: click.Group, command: click.Command, version: str) -> st
 
 def escaped(text: str) -> str:
     """`text` so that roff shows it as it is, copied with the minus signs and quotes of a shell."""
-    text = text.replace("\\", "\\e").replace("-", "\\-")
-    return (
-        text.replace("'", "\\(aq").replace("`", "\\(ga").replace("^", "\\(ha").replace("~", "\\(ti")
-    )
+    return text.translate(str.maketrans(SPELT))
 
 
 def _text(text: str) -> str:
