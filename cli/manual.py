@@ -16,9 +16,9 @@ import click
 SECTION = "1"
 
 # What roff would take for its own, or turn into typography that no shell understands.
-SPELT = {
+SPELT = str.maketrans({
     "\\": "\\e", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "^": "\\(ha", "~": "\\(ti"
-}  # fmt: skip
+})  # fmt: skip
 
 EXIT_CODES = (
     ("0", "done"),
@@ -88,7 +88,7 @@ def command_page(group: click.Group, command: click.Command, version: str) -> st
 
 def escaped(text: str) -> str:
     """`text` so that roff shows it as it is, copied with the minus signs and quotes of a shell."""
-    return text.translate(str.maketrans(SPELT))
+    return text.translate(SPELT)
 
 
 def _text(text: str) -> str:
