@@ -17,7 +17,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import sys
@@ -25,6 +24,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TextIO
 
+from cas import jsonnames
 from cas.errors import CasError
 
 BOLD, RED, YELLOW = "1", "31", "33"
@@ -106,16 +106,7 @@ def _spelt(char: str) -> str:
     return char.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
-def name_fields(key: str, name: bytes) -> dict[str, str]:
-    """A name for JSON: `{key: text}`, and for one that is no UTF-8 also `key_b64`, its bytes in
-    base64; the text is only for people then."""
-    try:
-        return {key: name.decode("utf-8")}
-    except UnicodeDecodeError:
-        raw = base64.b64encode(name).decode("ascii")
-        return {key: name.decode("utf-8", "replace"), f"{key}_b64": raw}
-
-
+name_fields = jsonnames.name_fields  # as all that a command prints, through here
 Sizes = Callable[[int], str]  # see `sizes`
 
 

@@ -7,13 +7,13 @@ does not say by whom.
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 from cas.errors import FormatError
+from cas.jsonnames import name_fields
 from cas.release.check import Doubt
 
 VERSION = 1
@@ -80,7 +80,7 @@ def _tier(tier: TierStatement) -> dict[str, object]:
         "host": tier.host,
         "snapshot": tier.snapshot,
         "scanned_ms": tier.scanned_ms,
-        "paths": [_path(path) for path in tier.paths],
+        "paths": [name_fields("path", path) for path in tier.paths],
         "names": tier.names,
         "files": tier.files,
         "bytes": tier.size,
@@ -92,16 +92,7 @@ def _tier(tier: TierStatement) -> dict[str, object]:
 
 
 def _doubt(doubt: Doubt) -> dict[str, object]:
-    return {**_path(b"/" + doubt.path), "reason": doubt.reason}
-
-
-def _path(path: bytes) -> dict[str, object]:
-    """A name for JSON: as text, and in base64 beside it where it is none."""
-    try:
-        return {"path": path.decode("utf-8")}
-    except UnicodeDecodeError:
-        text = path.decode("utf-8", "replace")
-        return {"path": text, "path_b64": base64.b64encode(path).decode("ascii")}
+    return {**name_fields("path", b"/" + doubt.path), "reason": doubt.reason}
 
 
 def _digest(fields: Mapping[str, object]) -> str:
