@@ -73,7 +73,7 @@ def _shell(link: Link) -> Finding:
 
 
 def _trip(link: Link) -> str:
-    text = f"{_ms(link.trip)}, {_ms(min(link.trips))} to {_ms(max(link.trips))}"
+    text = f"{_ms(link.trip)}, median {_ms(link.usual_trip)}, at most {_ms(max(link.trips))}"
     if link.ours is not None and link.ours.rtt:
         text += f" (TCP: {_ms(link.ours.rtt)})"
     return text
