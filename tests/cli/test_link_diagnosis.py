@@ -38,7 +38,9 @@ def _text(link: Link, name: str) -> str:
 def test_a_good_link_needs_no_advice() -> None:
     assert {} == _advice(_link())
     assert "one fills the link" in _text(_link(), "rate, 4 connections")
-    assert "190 ms, median 200 ms, at most 210 ms (TCP: 200 ms)" == _text(_link(), "link round trip")
+    assert "190 ms, median 200 ms, at most 210 ms (TCP: 200 ms)" == _text(
+        _link(), "link round trip"
+    )
     assert "0 % sent again (0 of 10,000 segments)" == _text(_link(), "loss")
 
 
