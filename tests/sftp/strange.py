@@ -24,6 +24,8 @@ REALPATH, STAT, READLINK = 16, 17, 19
 EOF, NO_SUCH_FILE = 1, 2
 DIRECTORY, FILE = 0o040755, 0o100644
 
+LIMIT_SECONDS = 120.0  # for a start and an end that take a moment
+
 Answer = Callable[[bytes], bytes]
 
 
@@ -161,7 +163,7 @@ def strange_server(strange: Strange, directory: Path) -> Iterator[Path]:
     ready: Future[tuple[int, Callable[[], None]]] = Future()
     thread = threading.Thread(target=lambda: asyncio.run(_serve(options, ready)))
     thread.start()
-    port, stop = ready.result(20)
+    port, stop = ready.result(LIMIT_SECONDS)
     public = keys["host"].export_public_key().decode()
     (directory / "known_hosts").write_text(f"[127.0.0.1]:{port} {public}")
     config = directory / "config"
@@ -174,7 +176,7 @@ def strange_server(strange: Strange, directory: Path) -> Iterator[Path]:
         yield config
     finally:
         stop()
-        thread.join(20)
+        thread.join(LIMIT_SECONDS)
 
 
 async def _serve(options: dict[str, Any], ready: Future[tuple[int, Callable[[], None]]]) -> None:
