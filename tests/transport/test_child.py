@@ -27,7 +27,7 @@ LARGE = bytes(range(256)) * 4096
 
 
 async def child(*arguments: str) -> Transport:
-    return await ChildDialer([*FAR, *arguments], grace_seconds=0.1).connect()
+    return await ChildDialer([*FAR, *arguments], grace_seconds=1.0).connect()
 
 
 def python(code: str) -> ChildDialer:

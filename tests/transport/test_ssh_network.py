@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from cas.errors import LoginError, TransportError
+from cas.transport import ssh
 from cas.transport.ssh import SshDialer, SshTimeouts
 from tests.real.sshd import Server, running_sshd
 from tests.transport.attempts import failure, works, written
 from tests.transport.ends import limited, until
 
 IMPATIENT = SshTimeouts(connect=0.3, login=0.3)
+PATIENT = SshTimeouts(connect=2.0, login=2.0)  # time enough to come as far as it is to come
 
 
 @limited
@@ -96,7 +98,7 @@ async def server_that_says(text: bytes, *, hang_up: bool) -> AsyncIterator[list[
 @limited
 async def test_a_host_that_falls_silent(tmp_path: Path, text: bytes, stage: str, mtu: bool) -> None:
     async with server_that_says(text, hang_up=False) as lines:
-        error = await failure("far", written(tmp_path / "config", *lines), IMPATIENT)
+        error = await failure("far", written(tmp_path / "config", *lines), PATIENT)
     assert f"the {stage} does not come to an end" in error.what
     assert mtu == ("MTU" in error.advice)
 
@@ -162,7 +164,8 @@ async def test_giving_up_closes_what_was_open(tmp_path: Path) -> None:
 
 
 @limited
-async def test_a_busy_server_is_tried_again() -> None:
+async def test_a_busy_server_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ssh, "RETRIES", 10_000)  # as many as it takes sshd to see that one has gone
     with running_sshd(extra=["MaxStartups 1"]) as server, socket.socket() as other:
         other.connect((server.host, server.port))
         other.recv(100)
