@@ -26,9 +26,9 @@ from cas.transport.child import ChildDialer
 from cli.wiring import local_agent
 from tests.pull.world import World
 
-LIMIT_SECONDS = 120.0
+LIMIT_SECONDS = 300.0
 LANES = 3
-RATE = 8_000_000  # bytes a second: so that there is time to meddle
+RATE = 2_000_000  # bytes a second until the meddling is over: there is time for it
 
 Meddle = Callable[[SyncState], Coroutine[None, None, None]]
 
@@ -52,18 +52,25 @@ def world(tmp_path: Path) -> World:
 
 
 def run(world: World, environment: dict[str, str], meddle: Meddle) -> SyncState:
-    """Sync the tree over LANES lanes while `meddle` does what it does."""
+    """Sync the tree over LANES lanes, slowly while `meddle` does what it does."""
 
     async def both(writer: Writer) -> None:
         dialer = ChildDialer(local_agent(), environment, name="far", takes_lanes=True)
-        options = SyncOptions(level=1, lanes={"far": LANES}, give_up=30.0, limit=lambda: RATE)
         meddling = asyncio.create_task(meddle(world.state))
+        options = SyncOptions(
+            level=1,
+            lanes={"far": LANES},
+            give_up=LIMIT_SECONDS,
+            limit=lambda: None if meddling.done() else RATE,
+        )
         work = sync([tier], {"far": dialer}, world.open(), writer, world.state, options)
         try:
             await asyncio.wait_for(work, LIMIT_SECONDS)
+            assert meddling.done(), "it was all here too soon"
         finally:
             meddling.cancel()
             await asyncio.gather(meddling, return_exceptions=True)
+        meddling.result()
 
     tier = Tier("one", "far", (bytes(world.source),))
     world.state = SyncState()
@@ -89,6 +96,10 @@ def children(word: bytes = b"--attach") -> list[int]:
     return found
 
 
+async def _all_up(state: SyncState) -> None:
+    await _until(lambda: sum(lane.state == "up" for lane in state.lanes) == LANES)
+
+
 async def _until(condition: Callable[[], bool]) -> None:
     while not condition():  # noqa: ASYNC110 - what is waited for is another process
         await asyncio.sleep(0.02)
@@ -100,15 +111,7 @@ async def _listen(lane: Lane) -> None:
 
 
 def test_lanes_share_the_work_and_leave_nothing(world: World, environment: dict[str, str]) -> None:
-    most: list[int] = []
-
-    async def watch(state: SyncState) -> None:
-        while True:
-            most.append(sum(lane.state == "up" for lane in state.lanes))
-            await asyncio.sleep(0.01)
-
-    state = run(world, environment, watch)
-    assert max(most) > 1
+    state = run(world, environment, _all_up)
     assert state.tiers[0].complete
     assert [] == state.events
     assert [] == state.lanes
@@ -122,14 +125,14 @@ def test_lanes_that_are_killed_are_replaced_and_nothing_is_lost(
 
     async def kill(state: SyncState) -> None:
         for _ in range(3):
-            await _until(lambda: sum(lane.state == "up" for lane in state.lanes) == LANES)
+            await _all_up(state)
             killed.append(children()[0])
             os.kill(killed[-1], signal.SIGKILL)
             await _until(lambda: killed[-1] not in children())
             await asyncio.sleep(0.2)
 
     state = run(world, environment, kill)
-    assert killed
+    assert 3 == len(killed)
     assert state.tiers[0].complete
     assert state.tiers[0].fetched == state.tiers[0].to_fetch
     assert any("is gone" in event for event in state.events)

@@ -4,13 +4,16 @@ alone."""
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import random
 import tempfile
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import pytest_asyncio
@@ -20,6 +23,8 @@ from cas.agent.attach import KEY_DIGITS
 from cas.chunker import IDENTITY
 from cas.errors import PeerError, TransportError
 from cas.messages import MESSAGES, PIECE_SIZE, PROTOCOL, Hello, Message, Page, Piece, encode_message
+from cas.pull import lane as lane_module
+from cas.pull import lanes as lanes_module
 from cas.pull import minder, silence
 from cas.pull.lane import within
 from cas.pull.lanes import Lanes, agent_name
@@ -34,7 +39,7 @@ from cas.transport.memory import pair
 from tests.lanes.inside import ManyLanes
 from tests.pull.world import AgentDialer, World
 
-LIMIT_SECONDS = 20.0
+LIMIT_SECONDS = 120.0
 STEPS = range(8)
 
 
@@ -194,15 +199,45 @@ async def test_what_was_made_as_its_maker_was_cancelled_is_undone(steps: int) ->
     assert made == kept + undone
 
 
+class Clock:
+    """The client's clock of lanes, which `pass_by` puts forward."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self._ahead = 0.0
+        self._looks = 0
+        for module in (lane_module, lanes_module):
+            patch.setattr(module, "time", SimpleNamespace(monotonic=self._read))
+        patch.setattr(minder, "time", SimpleNamespace(monotonic=self._look))
+        patch.setattr(minder, "TICK_SECONDS", 0.001)
+
+    def _read(self) -> float:
+        return time.monotonic() + self._ahead
+
+    def _look(self) -> float:
+        self._looks += 1
+        return self._read()
+
+    async def pass_by(self, seconds: float) -> None:
+        """Let time pass, no more at once than a pause of this process would be."""
+        for _ in range(math.ceil(seconds)):
+            self._ahead += 1.0
+            seen = self._looks
+            while self._looks == seen:  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
+
+
 async def test_a_source_that_waits_for_its_next_tier_is_not_given_up(
     source: ManyLanes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(silence, "PING_SECONDS", 0.1)
-    monkeypatch.setattr(minder, "TICK_SECONDS", 0.02)
+    clock = Clock(monkeypatch)
 
     class Late(AgentDialer):
         async def connect(self) -> Transport:
-            await asyncio.sleep(3.0)
+            for _ in range(40):  # each time the source is silent long enough to be pinged
+                came = source.lanes[0].bytes_in
+                await clock.pass_by(silence.PING_SECONDS)
+                while source.lanes[0].bytes_in == came:  # noqa: ASYNC110
+                    await asyncio.sleep(0.001)
             return await super().connect()
 
     world = World(tmp_path)
@@ -213,9 +248,10 @@ async def test_a_source_that_waits_for_its_next_tier_is_not_given_up(
     tiers.append(world.tier("three", "b"))
     dialers: dict[str, Dialer] = {"far": source, "near": Late(world.cache)}
     writer = Writer(world.layout, world.index)
-    options = SyncOptions(give_up=1.0)
+    options = SyncOptions(give_up=60.0)
     try:
-        await sync(tiers, dialers, world.open(), writer, world.state, options)
+        work = sync(tiers, dialers, world.open(), writer, world.state, options)
+        await asyncio.wait_for(work, LIMIT_SECONDS)
     finally:
         writer.close()
     assert [True] * 3 == [tier.complete for tier in world.state.tiers]
