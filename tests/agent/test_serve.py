@@ -36,7 +36,7 @@ from cas.store.memory_index import MemoryScanCache
 from cas.transport.base import Transport
 from cas.transport.memory import pair
 
-LIMIT_SECONDS = 20.0
+LIMIT_SECONDS = 120.0
 M = TypeVar("M")
 
 

@@ -41,7 +41,7 @@ from cas.pull.lanes import agent_name
 from cas.store.memory_index import MemoryScanCache
 from tests.lanes.inside import ManyLanes
 
-LIMIT_SECONDS = 20.0
+LIMIT_SECONDS = 120.0
 
 
 @pytest_asyncio.fixture

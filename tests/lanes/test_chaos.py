@@ -26,7 +26,7 @@ from tests.pull.world import World
 
 SEEDS = range(4)
 LANES = 4
-LIMIT_SECONDS = 60.0
+LIMIT_SECONDS = 240.0
 CHAOS_SECONDS = 2.0
 RATE = 3_000_000  # bytes a second: what there is lasts about as long as the chaos
 SHORT: dict[ModuleType, dict[str, object]] = {
@@ -102,7 +102,7 @@ async def _sync(world: World, seed: int, seconds: float = LIMIT_SECONDS) -> Many
     writer = Writer(world.layout, world.index)
     store = world.open()
     tiers = [world.tier("one", "a"), world.tier("two", "b")]
-    options = SyncOptions(level=1, lanes={"far": LANES}, give_up=30.0, limit=lambda: RATE)
+    options = SyncOptions(level=1, lanes={"far": LANES}, give_up=120.0, limit=lambda: RATE)
     meddling = asyncio.create_task(_meddle(source, world.state, random.Random(seed)))
     try:
         work = sync(tiers, {"far": source}, store, writer, world.state, options)

@@ -22,7 +22,7 @@ from cas.pull.lanes import agent_name
 from cas.store.memory_index import MemoryScanCache
 from cas.transport.memory import pair
 
-LIMIT_SECONDS = 20.0
+LIMIT_SECONDS = 120.0
 
 
 @pytest.fixture

@@ -312,5 +312,5 @@ def test_a_segment_can_ask_for_a_smaller_budget(outbox: Outbox) -> None:
     assert [0, 2] == [piece.segment for piece in drain(outbox, 0)]
     assert waiting.is_alive()
     outbox.ack(((1, 0), (1, 2)))
-    waiting.join(10)
+    waiting.join(120)
     assert [1] == [piece.segment for piece in drain(outbox, 0)]

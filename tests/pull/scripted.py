@@ -33,7 +33,7 @@ from cas.transport.base import Dialer, Transport
 from cas.transport.memory import pair
 from tests.pull.world import World
 
-LIMIT_SECONDS = 20.0
+LIMIT_SECONDS = 120.0
 
 M = TypeVar("M")
 

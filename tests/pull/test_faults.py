@@ -70,9 +70,9 @@ async def _steps(count: int) -> None:
 
 async def _ends(task: asyncio.Task[None]) -> bool:
     """Whether a cancelled task ends."""
-    done, _ = await asyncio.wait({task}, timeout=1.0)
+    done, _ = await asyncio.wait({task}, timeout=LIMIT_SECONDS)
     task.cancel()  # once more, for the sake of the tests that follow
-    await asyncio.wait({task}, timeout=1.0)
+    await asyncio.wait({task}, timeout=LIMIT_SECONDS)
     return bool(done)
 
 

@@ -18,6 +18,9 @@ from cas.store.writer import Writer
 from cas.transport.base import Transport
 from cas.transport.memory import pair
 
+LIMIT_SECONDS = 300.0
+GIVE_UP_SECONDS = 60.0
+
 Wrap = Callable[[Transport], Transport]
 
 
@@ -75,7 +78,7 @@ class World:
     ) -> SyncState:
         """Bring the tiers here with a writer of its own; the state that it ended in."""
         self.state = SyncState()
-        asyncio.run(self._sync(tiers, wrap, options or SyncOptions(give_up=5.0)))
+        asyncio.run(self._sync(tiers, wrap, options or SyncOptions(give_up=GIVE_UP_SECONDS)))
         return self.state
 
     async def _sync(self, tiers: Sequence[Tier], wrap: Wrap, options: SyncOptions) -> None:
@@ -84,7 +87,7 @@ class World:
         dialers = {"far": AgentDialer(self.cache, wrap)}
         try:
             await asyncio.wait_for(
-                sync(tiers, dialers, store, writer, self.state, options), timeout=120
+                sync(tiers, dialers, store, writer, self.state, options), timeout=LIMIT_SECONDS
             )
         finally:
             if writer is not None:
