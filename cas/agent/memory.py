@@ -32,9 +32,9 @@ SETTLING_NS = 2 * 10**9
 WRITE_SECONDS = 3.0
 WRITE_SIZE = 16 * 2**20  # bytes that wait at most
 
-# Names what a kept file or page depends on besides its identity: another chunker or another form
-# of these values, and what was kept is as good as gone.
-FORMAT = "3"
+# Names what a kept file or page depends on besides its identity: another chunker, another form of
+# these values or more archives that are taken apart, and what was kept is as good as gone.
+FORMAT = "4"
 _TAG = digest_of(f"{IDENTITY} {FORMAT}".encode())[:8]
 
 

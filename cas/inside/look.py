@@ -17,12 +17,12 @@ from cas.inside.walk import Walk
 from cas.program import Codec
 from cas.rebuild.chunks import Chunk
 from cas.rebuild.run import zero_pieces
-from cas.unpack import ar, gzip, tar, ziparchive
+from cas.unpack import ar, gitpack, gzip, tar, ziparchive
 from cas.unpack.detect import HEAD, Form, detect
-from cas.unpack.driver import ZLIB_HEADER, ZLIB_TRAILER
 from cas.unpack.limits import LEAST_MEMBER, NESTED_LIMIT, RESTARTS
 from cas.unpack.member import Item, Member, Run
 from cas.unpack.source import PIECE, Source
+from cas.unpack.zlibheader import ZLIB_HEADER, ZLIB_TRAILER
 
 SEPARATOR = b"!/"
 UNNAMED = b"content"
@@ -239,6 +239,8 @@ def _items(form: Form, body: Source) -> Iterator[Item] | None:
         return tar.members(body, _ignore)
     if form is Form.AR:
         return ar.members(body, _ignore)
+    if form is Form.PACK:
+        return gitpack.members(body, _ignore)
     if form is Form.ZIP or (form is Form.STUB and ziparchive.has_directory(body)):
         return ziparchive.members(body, _ignore)
     return None
@@ -249,8 +251,9 @@ def _ignore(_: bytes) -> None:
 
 
 def _entry(item: Member, prefix: bytes) -> InnerEntry:
+    size = (item.size or None) if item.endless else item.size
     return InnerEntry(
-        prefix + item.path, item.kind, None if item.endless else item.size, item.mode,
+        prefix + item.path, item.kind, size, item.mode,
         item.mtime_ns, item.uid, item.gid, item.target, item.link,
     )  # fmt: skip
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import zlib
 from enum import Enum
 
-from cas.unpack import ar, gzip
+from cas.unpack import ar, gitpack, gzip
 from cas.unpack.tarheader import BLOCK, parse_header
+from cas.unpack.zlibheader import is_zlib_header
 
 HEAD = BLOCK  # bytes that are enough to tell
 TRIAL = 64 * 1024  # bytes that must inflate without an error, where there are so many
@@ -28,6 +29,7 @@ class Form(Enum):
     STUB = "program"  # with a zip behind it, perhaps
     TAR = "tar"
     AR = "ar"
+    PACK = "git pack"
     ZLIB = "zlib"
     BZIP2 = "bzip2"
     XZ = "xz"
@@ -58,20 +60,12 @@ _MAGIC = (
     (Form.GZIP, gzip.is_header),
     (Form.ZIP, _is_zip),
     (Form.AR, lambda head: head[:8] == ar.MAGIC),
+    (Form.PACK, gitpack.is_header),
     (Form.BZIP2, _is_bzip2),
     (Form.XZ, lambda head: head[:6] == b"\xfd7zXZ\0"),
     (Form.ZSTD, lambda head: head[:4] == b"\x28\xb5\x2f\xfd" or head[:4] in _SKIPPABLE),
     (Form.STUB, lambda head: head.startswith(_STUBS)),
 )
-
-
-def is_zlib_header(head: bytes) -> bool:
-    """Whether `head` could begin a zlib stream without a dictionary (RFC 1950)."""
-    if len(head) < 2:
-        return False
-    method, flags = head[0], head[1]
-    fits = method & 0x0F == 8 and method >> 4 <= 7 and (method << 8 | flags) % 31 == 0
-    return fits and not flags & 0x20
 
 
 def inflates(data: bytes) -> bool:

@@ -16,7 +16,7 @@ from typing import Protocol
 from cas.chunker import MIN_SIZE
 from cas.codec.base import Splitter
 from cas.program import Codec
-from cas.unpack import ar, gzip, tar, ziparchive
+from cas.unpack import ar, gitpack, gzip, tar, ziparchive
 from cas.unpack.builder import Builder
 from cas.unpack.detect import HEAD, TRIAL, Form, detect, inflates
 from cas.unpack.limits import (
@@ -34,8 +34,8 @@ from cas.unpack.limits import (
 from cas.unpack.member import Item, Member, Run
 from cas.unpack.source import Source, member
 from cas.unpack.stream import Stream
+from cas.unpack.zlibheader import ZLIB_HEADER, ZLIB_TRAILER
 
-ZLIB_HEADER, ZLIB_TRAILER = 2, 4
 SPLITTER_HEAD = 512 * 1024  # bytes that a codec is shown to say whether it knows the stream
 
 _GIT_BLOB = re.compile(rb"blob (0|[1-9][0-9]{0,18})\0")
@@ -69,6 +69,7 @@ class Unpacker:
         self._parsers: dict[Form, Callable[[Source], None]] = {
             Form.TAR: lambda source: self._members(tar.members(source, self._frame)),
             Form.AR: lambda source: self._members(ar.members(source, self._frame)),
+            Form.PACK: lambda source: self._members(gitpack.members(source, self._frame)),
             Form.ZIP: lambda source: self._members(ziparchive.members(source, self._frame)),
             Form.STUB: self._stub,
             Form.GZIP: self._gzip,
@@ -137,12 +138,14 @@ class Unpacker:
         if item.opaque:
             self._note(item.opaque)
         if item.codec is Codec.DEFLATE and (item.endless or (body.size or 0) >= LEAST_STREAM):
-            is_ended = self._deflate(body)
+            is_ended = self._deflate(body, self._framed if item.framed else None)
             if item.endless:
                 return is_ended
         elif item.endless:
             return False
-        if item.runs is not None:
+        if item.framed:
+            self._framed(body)
+        elif item.runs is not None:
             self._sparse(body, item.runs)
         elif item.codec is not None or item.opaque:
             self._content(body)
@@ -175,9 +178,15 @@ class Unpacker:
         if (splitter := self._begin_deflate()) is not None:
             self._stream(source, splitter, ZLIB_HEADER, ZLIB_TRAILER, self._git_object)
 
-    def _deflate(self, source: Source) -> bool:
+    def _deflate(self, source: Source, unpack: Callable[[Source], None] | None) -> bool:
         splitter = self._begin_deflate()
-        return splitter is not None and self._stream(source, splitter)
+        return splitter is not None and self._stream(source, splitter, unpack=unpack)
+
+    def _framed(self, body: Source) -> None:
+        """Bytes that nothing else has, if they are few."""
+        if len(body.peek(FRAME_LIMIT + 1)) <= FRAME_LIMIT:
+            self._frame(body.exactly(FRAME_LIMIT))
+        self._content(body)
 
     def _other(self, form: Form, source: Source) -> None:
         splitter = self._splitters.other(form, source.peek(SPLITTER_HEAD), self._budget)

@@ -30,6 +30,7 @@ class Member:
     `body` has the file's bytes; those of `runs` only where it has holes; with `codec`, compressed.
     `endless`: nothing says how long the compressed stream is, it ends by itself. Then `body` is the
     archive's own source, and must be read to the end of the stream, exactly.
+    `framed`: the bytes are nothing that another file has.
     `link` is the path of another member that this is a second name of.
     """
 
@@ -46,6 +47,7 @@ class Member:
     runs: tuple[Run, ...] | None = None
     codec: Codec | None = None
     endless: bool = False
+    framed: bool = False
     opaque: str = ""  # why nobody can look into the body: it is encrypted, say
 
 

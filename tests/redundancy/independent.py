@@ -74,11 +74,33 @@ def _extract(path: Path, head: bytes, into: Path) -> bool:
         subprocess.run(["unzip", "-qq", "-o", path, "-d", into], stderr=subprocess.DEVNULL)
     elif head.startswith(b"!<arch>\n"):
         subprocess.run(["ar", "x", path.absolute()], cwd=into, stderr=subprocess.DEVNULL)
+    elif head.startswith(b"PACK"):
+        _blobs(path, into)
     elif head[:1] == b"\x78" and int.from_bytes(head[:2], "big") % 31 == 0:
         return _inflate(path, into)  # an object of git, for which there is no such tool
     else:
         return False
     return True
+
+
+def _blobs(pack: Path, into: Path) -> None:
+    """The files that a git pack holds whole."""
+    with tempfile.TemporaryDirectory() as directory:
+
+        def git(*words: str | Path, data: bytes | None = None) -> bytes:
+            command = ["git", *words]
+            done = subprocess.run(
+                command, cwd=directory, input=data, check=True, capture_output=True
+            )
+            return done.stdout
+
+        git("init", "-q", "--bare", ".")
+        git("index-pack", "--stdin", data=pack.read_bytes())
+        for packed in Path(directory, "objects/pack").glob("*.pack"):
+            for line in git("verify-pack", "-v", packed).decode().splitlines():
+                words = line.split()
+                if len(words) == 5 and words[1] == "blob":
+                    (into / words[0]).write_bytes(git("cat-file", "blob", words[0]))
 
 
 def _inflate(path: Path, into: Path) -> bool:

@@ -19,8 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cas.program import Begin, Verbatim
-from cas.unpack.detect import Form, detect, inflates, is_zlib_header
+from cas.unpack.detect import Form, detect, inflates
 from cas.unpack.gzip import CUT_OFF, NO_HEADER, header_size
+from cas.unpack.zlibheader import is_zlib_header
 from tests.unpack.carry import CarrySplitters
 from tests.unpack.files import run, some_files, write_tree
 from tests.unpack.taking import Taken, check, take_apart
