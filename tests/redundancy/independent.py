@@ -14,25 +14,53 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import fastcdc
 
 MIN, AVERAGE, MAX = 16 * 1024, 64 * 1024, 256 * 1024
 FILTERS = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+ARCHIVES = (b"PK\x03\x04", b"!<arch>\n", b"PACK")
+STREAM = "a stream without a name"  # what a compressed stream is extracted to
 EXTRACT = ("tar", "--no-same-owner", "--delay-directory-restore", "--warning=none", "-xf")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One chunk of a plain file: of `path` itself, or of `inner`, what lies in archives there.
+
+    `is_linked`: the archive may have it under other names too.
+    """
+
+    path: str
+    inner: str
+    offset: int
+    length: int
+    digest: str
+    is_linked: bool
 
 
 def chunks_of(directory: Path, *, unpack: bool) -> dict[str, int]:
     """The distinct chunks of all regular files below `directory`, digest and length; with `unpack`
     those of what is in archives instead of the archives'."""
-    found: dict[str, int] = {}
+    return {piece.digest: piece.length for piece in pieces_of(directory, unpack=unpack)}
+
+
+def pieces_of(directory: Path, *, unpack: bool) -> Iterator[Piece]:
+    """The chunks of all regular files below `directory`, with their places."""
     for path in _files(directory):
-        for data in _unpacked(path) if unpack else iter([path.read_bytes()]):
-            for cut in fastcdc.fastcdc(data, MIN, AVERAGE, MAX) if data else ():
-                chunk = data[cut.offset : cut.offset + cut.length]
-                found[hashlib.sha256(chunk).hexdigest()] = cut.length
-    return found
+        plain = _unpacked(path, path.name) if unpack else iter([(path, "")])
+        for inner_path, inner in plain:
+            yield from _cut(inner_path, os.fsdecode(path), inner)
+
+
+def _cut(path: Path, outer: str, inner: str) -> Iterator[Piece]:
+    data = path.read_bytes()
+    is_linked = path.stat().st_nlink > 1
+    for cut in fastcdc.fastcdc(data, MIN, AVERAGE, MAX) if data else ():
+        digest = hashlib.sha256(data[cut.offset : cut.offset + cut.length]).hexdigest()
+        yield Piece(outer, inner, cut.offset, cut.length, digest, is_linked)
 
 
 def both(one: Mapping[str, int], other: Mapping[str, int]) -> int:
@@ -48,24 +76,44 @@ def _files(directory: Path) -> Iterator[Path]:
                 yield path
 
 
-def _unpacked(path: Path) -> Iterator[bytes]:
-    """The plain files in a file; itself where no tool takes it apart."""
+def _unpacked(path: Path, name: str, inner: str = "") -> Iterator[tuple[Path, str]]:
+    """The plain files in a file of this `name`, each with its place in there; the file itself where
+    no tool takes it apart. Each is there until the next is asked for."""
     with path.open("rb") as file:
         head = file.read(512)
     with tempfile.TemporaryDirectory() as directory:
         into = Path(directory)
-        if _extract(path, head, into):
-            for inner in _files(into):
-                yield from _unpacked(inner)
+        if not _extract(path, head, into):
+            yield path, inner
             return
-    yield path.read_bytes()
+        for held in _files(into):
+            at = os.fsdecode(held.relative_to(into))
+            if at != STREAM or held.parent != into:
+                yield from _unpacked(held, held.name, f"{inner}!/{at}" if inner else at)
+            elif _is_archive(held):
+                yield from _unpacked(held, _uncompressed(name), inner)
+            else:
+                plain = _uncompressed(name)
+                yield held, f"{inner}!/{plain}" if inner else plain
+
+
+def _is_archive(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(512)
+    return head[257:262] == b"ustar" or head.startswith((*FILTERS, *ARCHIVES))
+
+
+def _uncompressed(name: str) -> str:
+    for suffix in (".gz", ".bz2", ".xz", ".zst"):
+        name = name.removesuffix(suffix) or "content"
+    return name
 
 
 def _extract(path: Path, head: bytes, into: Path) -> bool:
     """Take `path` apart as far as it goes: one that was cut off gives what is there."""
     for magic, tool in FILTERS.items():
         if head.startswith(magic):
-            with path.open("rb") as packed, (into / "content").open("wb") as plain:
+            with path.open("rb") as packed, (into / STREAM).open("wb") as plain:
                 subprocess.run([tool, "-dc"], stdin=packed, stdout=plain, stderr=subprocess.DEVNULL)
             return True
     if head[257:262] == b"ustar":
@@ -100,12 +148,12 @@ def _blobs(pack: Path, into: Path) -> None:
             for line in git("verify-pack", "-v", packed).decode().splitlines():
                 words = line.split()
                 if len(words) == 5 and words[1] == "blob":
-                    (into / words[0]).write_bytes(git("cat-file", "blob", words[0]))
+                    (into / f"blob-{words[4]}").write_bytes(git("cat-file", "blob", words[0]))
 
 
 def _inflate(path: Path, into: Path) -> bool:
     try:
-        (into / "content").write_bytes(zlib.decompress(path.read_bytes()))
+        (into / STREAM).write_bytes(zlib.decompress(path.read_bytes()))
     except zlib.error:
         return False
     return True

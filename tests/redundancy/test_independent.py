@@ -8,7 +8,6 @@ TINY bytes are part of an archive's skeleton, and make no difference where they 
 from __future__ import annotations
 
 import itertools
-import os
 import random
 import subprocess
 import sys
@@ -22,21 +21,19 @@ from cas.redundancy.count import count
 from cas.redundancy.overlap import Overlap
 from cas.store.store import Store
 from cas.unpack.limits import TINY
-from cli import wiring
-from tests.bench.product import Cas
 from tests.pull.world import World
 from tests.redundancy.independent import both, chunks_of
 
 Chunks = Mapping[str, int]
 
 
-def _matrix(store: Store, tiers: list[str]) -> list[list[int]]:
+def matrix_of(store: Store, tiers: list[str]) -> list[list[int]]:
     counted = count(store, [store.latest(tier)[1] for tier in tiers], at_once=500)
     sums = {members: total.bytes for members, total in counted.by_set().items()}
     return Overlap(len(tiers), sums).matrix()
 
 
-def _members(store: Store, tier: str) -> dict[str, int]:
+def members_of(store: Store, tier: str) -> dict[str, int]:
     """The chunks of a tier without those of skeletons and tiny ones."""
     return {
         id_.hex(): length
@@ -46,7 +43,7 @@ def _members(store: Store, tier: str) -> dict[str, int]:
     }
 
 
-def _large(chunks: Chunks) -> dict[str, int]:
+def large(chunks: Chunks) -> dict[str, int]:
     return {digest: length for digest, length in chunks.items() if length >= TINY}
 
 
@@ -80,39 +77,10 @@ def test_trees_and_archives_of_them(world: World) -> None:
     names = ["one", "two", "packed"]
     world.sync(*(world.tier(name, name) for name in names))
     store = world.open()
-    matrix = _matrix(store, names)
+    matrix = matrix_of(store, names)
     counts = {name: chunks_of(world.source / name, unpack=True) for name in names}
     for one, other in itertools.product(range(2), range(3)):
         assert matrix[one][other] == both(counts[names[one]], counts[names[other]]) > 0
-    assert _large(counts["packed"]) == _members(store, "packed")
+    assert large(counts["packed"]) == members_of(store, "packed")
     # Not one byte of what the archives hold is new, were it not for their skeletons.
-    assert _large(counts["packed"]).keys() <= counts["one"].keys() | counts["two"].keys()
-
-
-@pytest.mark.big
-@pytest.mark.root
-def test_the_small_corpus(tmp_path: Path) -> None:
-    named = os.environ.get("CAS_CORPUS")
-    if not named:
-        pytest.skip("CAS_CORPUS must name the corpus of tests/tools/make_corpus.sh")
-    tiers = {path.name: path for path in sorted(Path(named).glob("tier*"))}
-    cas = Cas(tmp_path / "cas", tiers)
-    cas.forget()
-    cas.sync()
-    plain = ["tier0_context", "tier2_runtime", "tier8_weights"]
-    archives = ["tier1_baseline", "tier6_home"]  # all of which is taken apart
-    names = [*plain, *(name for name in tiers if name not in plain)]
-    counts = {name: chunks_of(tiers[name], unpack=True) for name in names}
-    with wiring.reading(cas.store) as store:
-        matrix = _matrix(store, names)
-        members = {name: _members(store, name) for name in names}
-    for one, other in itertools.product(range(len(plain)), range(len(names))):
-        found, mine = counts[names[other]], counts[names[one]]
-        if other >= len(plain):
-            assert both(_large(mine), found) == both(_large(mine), members[names[other]])
-            tiny = both(mine, found) - both(_large(mine), found)
-            assert both(mine, found) - tiny <= matrix[one][other] <= both(mine, found)
-        else:
-            assert both(mine, found) == matrix[one][other]
-    for name in archives:
-        assert _large(counts[name]) == members[name]
+    assert large(counts["packed"]).keys() <= counts["one"].keys() | counts["two"].keys()
