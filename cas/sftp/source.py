@@ -33,6 +33,7 @@ from cas.transport.base import Transport
 from cas.transport.memory import pair
 from cas.transport.sftp import SftpSession
 from cas.transport.ssh import SshDialer
+from cas.transport.within import within
 
 LANES = 8
 STAGING = "staging"  # below the store
@@ -159,7 +160,7 @@ class SftpLane:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         # Nobody else may stage files there before this agent's threads have ended.
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(asyncio.shield(self._site.closed), CLOSING_SECONDS)
+            await within(asyncio.shield(self._site.closed), CLOSING_SECONDS)
 
     def complaints(self) -> str:
         """See `Transport.complaints`: an SFTP server has nothing to say."""

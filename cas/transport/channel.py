@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from cas.errors import TransportError
 from cas.transport.base import RECEIVE_LIMIT, Tail, printable
+from cas.transport.within import within
 
 SEND_SLICE = 128 * 1024
 HELD_HIGH, HELD_LOW = 512 * 1024, 128 * 1024  # not received yet: stop reading, go on reading
@@ -111,7 +112,7 @@ class Channel:
         try:
             if self._ended:
                 with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(self._gone.wait(), LAST_WORDS_SECONDS)
+                    await within(self._gone.wait(), LAST_WORDS_SECONDS)
         finally:
             await self._route.close()
 

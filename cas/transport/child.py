@@ -17,6 +17,7 @@ from contextlib import ExitStack
 from cas.errors import TransportError, UsageError
 from cas.transport.base import ATTACH, Transport
 from cas.transport.pipes import PipeTransport, StandardError
+from cas.transport.within import within
 
 PIPE_SIZE = 1024 * 1024  # as much as Linux gives any user (fs.pipe-max-size)
 GRACE_SECONDS = 2.0  # to exit once its standard input ended, and again after SIGTERM
@@ -129,7 +130,7 @@ async def end_process(process: asyncio.subprocess.Process, grace: float) -> None
 
 async def _exits(process: asyncio.subprocess.Process, seconds: float) -> bool:
     try:
-        await asyncio.wait_for(process.wait(), seconds)
+        await within(process.wait(), seconds)
     except asyncio.TimeoutError:
         return False
     return True

@@ -21,6 +21,7 @@ from cas.transport.base import Dialer, Transport
 from cas.transport.channel import Channel
 from cas.transport.talk import NoShell, Shell
 from cas.transport.tcpinfo import TcpState, own_state, state_of_host, state_of_ss
+from cas.transport.within import within
 
 TRIPS = 9
 LARGE = 12_000  # bytes, each way: several full packets
@@ -204,7 +205,7 @@ async def _flows(reach: Reach, count: int) -> AsyncIterator[list[_Flow]]:
     try:
         while len(flows) < count:
             flows.append(_Flow(await dialer.connect()))
-        await asyncio.wait_for(asyncio.gather(*(flow.ready() for flow in flows)), START_SECONDS)
+        await within(asyncio.gather(*(flow.ready() for flow in flows)), START_SECONDS)
         yield flows
     finally:
         await asyncio.gather(*(flow.transport.close() for flow in flows))

@@ -29,6 +29,7 @@ from cas.errors import TransportError
 from cas.transport.base import printable
 from cas.transport.channel import Route
 from cas.transport.longname import read_longname
+from cas.transport.within import within
 
 PIECE = 64 * 1024  # the most that one `read` is asked for: one request, one answer
 NAMES_LIMIT = 2**20  # in one directory
@@ -171,7 +172,7 @@ class SftpSession:
         """What a command at the far end writes to standard output, of which `limit` bytes are
         read; `data` is its standard input. Raises OSError also where commands are not allowed."""
         try:
-            return await asyncio.wait_for(self._run(command, data, limit), seconds)
+            return await within(self._run(command, data, limit), seconds)
         except asyncio.TimeoutError:
             raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT)) from None
         except asyncssh.ChannelOpenError as error:
@@ -264,7 +265,7 @@ async def open_session(
     """Start SFTP on a connection. Raises TransportError when the server does not offer it."""
     starting = connection.start_sftp_client(path_encoding=None)
     try:
-        client = await asyncio.wait_for(starting, seconds)
+        client = await within(starting, seconds)
     except asyncio.TimeoutError:
         what = f"SFTP was not started within {seconds:.0f} s"
         raise TransportError(what, where=name) from None
@@ -276,7 +277,7 @@ async def open_session(
 
 async def _closed(file: _Reader) -> None:
     with contextlib.suppress(asyncssh.Error, OSError, asyncio.TimeoutError):
-        await asyncio.wait_for(file.close(), CLOSING_SECONDS)
+        await within(file.close(), CLOSING_SECONDS)
 
 
 def _ignored(done: asyncio.Future[Any]) -> None:

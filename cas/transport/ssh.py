@@ -42,6 +42,7 @@ from cas.transport.known_hosts import Line, known_hosts_lines
 from cas.transport.options import connection_options
 from cas.transport.sftp import SftpSession, open_session
 from cas.transport.wire import Wire
+from cas.transport.within import within
 
 RETRIES = 3  # when a server closes the connection before the login: it had too many (MaxStartups)
 RETRY_SECONDS = (1.0, 2.0)
@@ -139,7 +140,7 @@ class SshDialer:
             x11_forwarding=False,
         )
         try:
-            await asyncio.wait_for(starting, self._timeouts.start)
+            await within(starting, self._timeouts.start)
         except asyncio.TimeoutError:
             what = f"the command was not started within {self._timeouts.start:.0f} s"
             raise TransportError(what, where=self.name) from None
@@ -180,7 +181,7 @@ class _Route:
         try:
             for connection in connections:
                 with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(connection.wait_closed(), self._timeouts.close)
+                    await within(connection.wait_closed(), self._timeouts.close)
         finally:
             await self._wire.end()
 
@@ -271,7 +272,7 @@ class _Login(asyncssh.SSHClient):
         self._files = await asyncio.to_thread(_keys_of_files, self.host)
         if self.host.agent is not None:
             with contextlib.suppress(ValueError, OSError, asyncio.TimeoutError):
-                await asyncio.wait_for(self._ask_agent(self.host.agent), seconds)
+                await within(self._ask_agent(self.host.agent), seconds)
         self._offers = keys_to_offer(self._files, self._held, self.host.only_named_keys)
 
     async def _ask_agent(self, path: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from cas.errors import TransportError
 from cas.transport.base import Dialer, Tail, Transport
+from cas.transport.within import within
 
 LINE_LIMIT = 64 * 1024
 ANSWER_LIMIT = 2**20
@@ -32,7 +33,7 @@ async def run_script(
     """
     transport = await dialer.connect()
     try:
-        return await asyncio.wait_for(_answer(transport, script, end, limit), seconds)
+        return await within(_answer(transport, script, end, limit), seconds)
     except asyncio.TimeoutError:
         what = f"the host did not answer within {seconds:.0f} s"
         raise TransportError(what, where=dialer.name) from None
@@ -80,7 +81,7 @@ class Talk:
 
     async def _more(self, seconds: float) -> None:
         try:
-            data = await asyncio.wait_for(self._transport.receive(), seconds)
+            data = await within(self._transport.receive(), seconds)
         except asyncio.TimeoutError:
             what = f"nothing came for {seconds:.0f} s"
             raise TransportError(what, where=self._name) from None
@@ -122,8 +123,8 @@ class Shell:
         self._asked += 1
         begin, end = (f"cas-{word}-{self._asked}\n" for word in ("begin", "end"))
         lines = f"echo {begin}{commands}\necho; echo {end}"
-        await asyncio.wait_for(self._transport.send(lines.encode()), seconds)
-        answer = await asyncio.wait_for(self._until(end.encode()), seconds)
+        await within(self._transport.send(lines.encode()), seconds)
+        answer = await within(self._until(end.encode()), seconds)
         _, _, body = answer.partition(begin.encode())
         return body.decode("utf-8", "replace").strip()
 

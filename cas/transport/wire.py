@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 from cas.transport.child import end_process
 from cas.transport.pipes import StandardError
+from cas.transport.within import within
 
 GRACE_SECONDS = 1.0
 ADDRESS_SECONDS = 0.25  # until a host's next address is tried beside the first (RFC 8305)
@@ -61,7 +62,7 @@ class Wire(asyncio.Protocol):
                 local_addr=self.local_addr,
                 happy_eyeballs_delay=ADDRESS_SECONDS,
             )
-            await asyncio.wait_for(connecting, self._timeout)
+            await within(connecting, self._timeout)
         return self, user
 
     def proxy_said(self) -> str:
