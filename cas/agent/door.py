@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import socket
 from collections.abc import Callable
@@ -17,6 +18,8 @@ from cas.agent.attach import ADMITTED, END, HANDSHAKE_SECONDS, joining, socket_p
 from cas.errors import SourceError
 
 BACKLOG = 32
+NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+REST_SECONDS = 0.5  # after that
 
 Admit = Callable[[int, int, socket.socket], None]
 
@@ -35,10 +38,13 @@ class Door:
         self._coming: set[socket.socket] = set()
         self._socket = _listen(self._path)
         self._inode = self._path.stat().st_ino
-        self._loop.add_reader(self._socket, self._accept)
+        self._resting: asyncio.TimerHandle | None = None
+        self._listen()
 
     def close(self) -> None:
         """Let nobody in any more; nothing is left behind."""
+        if self._resting is not None:
+            self._resting.cancel()
         self._loop.remove_reader(self._socket)
         self._socket.close()
         for connection in list(self._coming):
@@ -49,12 +55,20 @@ class Door:
                 self._path.parent.rmdir()
 
     def _accept(self) -> None:
-        with contextlib.suppress(OSError):
+        try:
             connection, _ = self._socket.accept()
-            connection.setblocking(False)
-            self._coming.add(connection)
-            self._loop.add_reader(connection, self._hear, connection)
-            self._loop.call_later(HANDSHAKE_SECONDS, self._drop, connection)
+        except OSError as error:
+            if error.errno in NO_ROOM:  # whoever knocks goes on knocking
+                self._loop.remove_reader(self._socket)
+                self._resting = self._loop.call_later(REST_SECONDS, self._listen)
+            return
+        connection.setblocking(False)
+        self._coming.add(connection)
+        self._loop.add_reader(connection, self._hear, connection)
+        self._loop.call_later(HANDSHAKE_SECONDS, self._drop, connection)
+
+    def _listen(self) -> None:
+        self._loop.add_reader(self._socket, self._accept)
 
     def _hear(self, connection: socket.socket) -> None:
         descriptors: list[int] = []

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
+import socket
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -93,3 +96,40 @@ async def test_a_door_outlives_the_directory_of_the_agent_that_it_ends(
     assert [path.name] == os.listdir(place)
     door.close()
     assert [] == os.listdir(place.parent)
+
+
+async def test_an_agent_without_descriptors_rests_and_lets_lanes_in_later(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It must not take a whole processor for knocks that it cannot answer."""
+    monkeypatch.setattr(door_module, "REST_SECONDS", 0.05)
+    came = asyncio.Event()
+    name = agent_name(b"client")
+    door = Door(name, lambda *_: None, lambda: None)
+    monkeypatch.setattr(door, "_hear", lambda _: came.set())
+    refused = 0
+    accept = door._socket.accept
+
+    class Full:
+        """The listening socket, twice without a descriptor for who comes."""
+
+        def accept(self) -> tuple[socket.socket, object]:
+            nonlocal refused
+            refused += 1
+            if refused <= 2:
+                raise OSError(errno.EMFILE, "no more")
+            return accept()
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(listening, name)
+
+    listening = door._socket
+    monkeypatch.setattr(door, "_socket", Full())
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knocking:
+        knocking.connect(os.fspath(socket_path(name, create=False)))
+        knocking.send(b"anything")
+        began = time.monotonic()
+        await asyncio.wait_for(came.wait(), LIMIT_SECONDS)
+        assert time.monotonic() - began >= 2 * 0.05
+    assert 3 == refused
+    door.close()
