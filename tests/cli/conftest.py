@@ -3,14 +3,14 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 120  # a command that takes longer hangs
+SECONDS = 300  # a command that takes longer hangs
 
 PLAN = """\
 store = "store"
@@ -111,12 +111,32 @@ def place(tmp_path: Path) -> Place:
 
 
 @pytest.fixture(scope="session")
-def synced(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """A place where everything was fetched; not to be changed."""
+def one_for_all(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """What `synced` gives to each test."""
     made = make_place(tmp_path_factory.mktemp("synced"))
     done = made.cas("sync")
     assert done.returncode == 0, done.stderr.decode()
     return made
+
+
+@pytest.fixture
+def synced(one_for_all: Place) -> Iterator[Place]:
+    """A place where everything was fetched; a test that changes it fails, as it spoils others."""
+    before = _state(one_for_all)
+    yield one_for_all
+    assert before == _state(one_for_all)
+
+
+def _state(place: Place) -> dict[str, tuple[int, int]]:
+    """Size and time of modification of all that a place has but its cache; LMDB's table of readers
+    is rewritten by whoever reads."""
+    found = {}
+    for top in (place.source, place.store, place.path / "plan.toml"):
+        for path in (top, *top.rglob("*")):
+            status = path.lstat()
+            if path.name != "lock.mdb":
+                found[str(path)] = (status.st_size, status.st_mtime_ns)
+    return found
 
 
 def make_place(path: Path) -> Place:

@@ -11,6 +11,7 @@ import pytest
 
 from cli.diagnosis import judge, judge_space, judge_trip, judge_versions
 from tests.cli.conftest import ROOT, Place, command_line
+from tests.link.site import RELAY_PRIORITY
 from tests.real.sshd import Server, running_sshd
 from tests.tools.badlink import BadLink
 
@@ -159,6 +160,7 @@ def test_a_key_for_one_command_leaves_the_link_unmeasured(place: Place) -> None:
 def test_a_bad_link_is_told_as_it_is(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tmp_path)}
     with BadLink(loss=5, rtt=100) as link:
+        os.setpriority(os.PRIO_PROCESS, link.pid, RELAY_PRIORITY)
         spawn = functools.partial(link.popen, "server")
         with running_sshd(listen=link.server, spawn=spawn) as server:
             words = command_line("doctor", "--json", server.alias, "--ssh-config", server.config)

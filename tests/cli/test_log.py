@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Place, make_place
+from tests.cli.conftest import SECONDS, Place, make_place
 
 
 @pytest.fixture(scope="module")
 def synced(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """A place of one run; others' tests add runs to the one that they share."""
+    """A place of one run."""
     made = make_place(tmp_path_factory.mktemp("logged"))
     assert made.cas("sync").returncode == 0
     return made
@@ -101,10 +101,10 @@ def test_a_killed_run_is_known_by_its_snapshots(copy: Place) -> None:
 
 def test_a_run_that_goes_on_is_listed(place: Place, slow_agent: Callable[[int], str]) -> None:
     plan = (place.path / "plan.toml").read_text()
-    agent = f'[source.here]\nagent = "{slow_agent(20_000)}"\n'
+    agent = f'[source.here]\nagent = "{slow_agent(2_000)}"\n'
     (place.path / "plan.toml").write_text(plan.replace("[source.here]\n", agent))
     with place.start("sync", "first") as running:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + SECONDS
         while not (found := lines(place) if (place.store / "now.json").exists() else []):
             assert time.monotonic() < deadline
             time.sleep(0.1)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent.parent
+from tests.cli.conftest import ROOT, SECONDS
 
 
 @pytest.fixture
@@ -30,7 +30,9 @@ def job(tmp_path: Path) -> Path:
 def _cas(job: Path, *words: str) -> subprocess.CompletedProcess[str]:
     env = {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(job / "cache"), "PATH": "/usr/bin:/bin"}
     command = (sys.executable, "-m", "cli", *words)
-    return subprocess.run(command, cwd=job, env=env, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        command, cwd=job, env=env, capture_output=True, text=True, timeout=SECONDS
+    )
 
 
 def test_a_lost_index_is_made_anew(job: Path) -> None:

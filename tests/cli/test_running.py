@@ -29,10 +29,10 @@ from tests.cli.states import histories, with_lanes
 def _slow_sync(
     place: Place, slow_agent: Callable[[int], str], *options: str
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A sync that takes a while; ended here if it is not over."""
+    """A sync that takes two minutes; ended here if it is not over."""
     (place.source / "first" / "large").write_bytes(os.urandom(6_000_000))
     plan = place.path / "plan.toml"
-    line = f'[source.here]\nagent = "{slow_agent(100_000)}"'
+    line = f'[source.here]\nagent = "{slow_agent(5_000)}"'
     plan.write_text(plan.read_text().replace("[source.here]", line))
     with place.start("sync", *options) as process:
         try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Place
+from tests.cli.conftest import SECONDS, Place
 
 
 def _lines(text: bytes) -> list[dict[str, Any]]:
@@ -150,7 +150,7 @@ def test_an_interrupted_sync_keeps_what_it_has_and_goes_on(
     with place.start("sync", "--json", "first") as running:
         fetched = _wait_for_bytes(running)
         running.send_signal(number)
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=SECONDS)
     assert running.returncode == 130
     assert b"interrupted; everything received so far is kept" in err
     assert b"Traceback" not in err
@@ -230,5 +230,5 @@ def test_nobody_reading_the_json_does_not_stop_a_sync(place: Place) -> None:
     with place.start("sync", "--json") as running:
         assert running.stdout is not None
         running.stdout.close()
-        running.wait(timeout=60)
+        running.wait(timeout=SECONDS)
     assert place.cas("status", "--json", "second").stdout.count(b'"complete":true') == 1

@@ -52,7 +52,7 @@ def test_progress_goes_forward_in_place_and_vanishes(
 ) -> None:
     (place.source / "first" / "large").write_bytes(os.urandom(6_000_000))
     plan = place.path / "plan.toml"
-    line = f'[source.here]\nagent = "{slow_agent(500_000)}"'
+    line = f'[source.here]\nagent = "{slow_agent(100_000)}"'
     plan.write_text(plan.read_text().replace("[source.here]", line))
     written = on_terminal(place, "sync", columns=60)
     shown = [float(found) for found in PERCENT.findall(written)]
