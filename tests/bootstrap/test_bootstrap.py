@@ -30,6 +30,7 @@ from tests.real.sshd import Server, running_sshd
 from tests.real.users import throwaway_user
 
 ROOT = Path(__file__).parents[2]
+LIMIT_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Place:
     def cas(self, *words: str) -> tuple[int, str, str]:
         """Run `cas` here: its exit code, what was asked for, and its talk."""
         process = self.start(*words)
-        out, talk = process.communicate(timeout=180)
+        out, talk = process.communicate(timeout=LIMIT_SECONDS)
         return process.returncode, out, talk
 
     def facts(self, *words: str) -> dict[str, Any]:
@@ -141,7 +142,7 @@ async def test_words_behind_the_usual_command_reach_the_agent(place: Place) -> N
 def test_a_client_killed_in_the_middle_is_gone_on_from(place: Place) -> None:
     config = place.server.config
     plain = config.read_text()
-    slow = f"  ProxyCommand {sys.executable} {throttle.__file__} %h %p 400000\n"
+    slow = f"  ProxyCommand {sys.executable} {throttle.__file__} %h %p 150000\n"
     config.write_text(plain + slow)
     process = place.start("bootstrap", "npu")
     try:
@@ -183,12 +184,18 @@ def _job(place: Place, wrap: Callable[[Dialer], Dialer], **more: Any) -> Job:
 
 class _Spoilt:
     """A dialer whose connections do something to the bytes they send: `spoil(sent before, data)`
-    gives what goes out, None to hang up."""
+    gives what goes out, None to hang up once `has_come` says that enough is there."""
 
-    def __init__(self, dialer: Dialer, spoil: Callable[[int, bytes], bytes | None]) -> None:
+    def __init__(
+        self,
+        dialer: Dialer,
+        spoil: Callable[[int, bytes], bytes | None],
+        has_come: Callable[[], bool] = lambda: True,
+    ) -> None:
         self.name = dialer.name
         self._dialer = dialer
         self._spoil = spoil
+        self._has_come = has_come
 
     def attaching(self, name: str) -> Dialer | None:
         return self._dialer.attaching(name)
@@ -202,7 +209,8 @@ class _Spoilt:
             changed = self._spoil(sent, data)
             sent += len(data)
             if changed is None:
-                await asyncio.sleep(1)  # what was sent goes out
+                while not self._has_come():  # noqa: ASYNC110 - what is waited for is a process
+                    await asyncio.sleep(0.02)
                 await transport.close()
                 raise TransportError("hung up")
             await send(changed)
@@ -216,12 +224,20 @@ async def test_connections_that_break_are_made_anew(
 ) -> None:
     monkeypatch.setattr(bootstrapping, "PAUSE_SECONDS", 0.1)
     told: list[str] = []
+    had = 0
+
+    def has_come() -> bool:
+        nonlocal had
+        now = _partial(place)
+        is_more = now >= had + 400_000
+        had = now if is_more else had
+        return is_more
 
     def cut(sent: int, data: bytes) -> bytes | None:
         return None if sent > 600_000 else data
 
-    job = _job(place, lambda dialer: _Spoilt(dialer, cut), tell=told.append)
-    placed = await asyncio.wait_for(bootstrap(job), 120)
+    job = _job(place, lambda dialer: _Spoilt(dialer, cut, has_come), tell=told.append)
+    placed = await asyncio.wait_for(bootstrap(job), LIMIT_SECONDS)
     assert placed.sent == placed.size
     assert 2 <= sum("going on" in line for line in told)
 
@@ -232,7 +248,7 @@ async def test_a_connection_that_brings_nothing_is_not_tried_for_ever(
     monkeypatch.setattr(bootstrapping, "PAUSE_SECONDS", 0.1)
     job = _job(place, lambda dialer: _Spoilt(dialer, lambda sent, data: data if not sent else None))
     with pytest.raises(TransportError):
-        await asyncio.wait_for(bootstrap(job), 120)
+        await asyncio.wait_for(bootstrap(job), LIMIT_SECONDS)
 
 
 async def test_bytes_that_change_on_the_way_are_refused(place: Place) -> None:
@@ -240,7 +256,9 @@ async def test_bytes_that_change_on_the_way_are_refused(place: Place) -> None:
         return data[:-1] + bytes([data[-1] ^ 1]) if sent > 300_000 else data
 
     with pytest.raises(SourceError, match="not what was sent"):
-        await asyncio.wait_for(bootstrap(_job(place, lambda dialer: _Spoilt(dialer, flip))), 120)
+        await asyncio.wait_for(
+            bootstrap(_job(place, lambda dialer: _Spoilt(dialer, flip))), LIMIT_SECONDS
+        )
     assert [] == os.listdir(place.agent)
 
 
@@ -296,7 +314,7 @@ async def test_a_host_whose_python_is_too_old(tmp_path: Path) -> None:
 
         job = Job("npu", reach, Wheels(None), prefixes="/nowhere")
         with pytest.raises(SourceError) as caught:
-            await asyncio.wait_for(bootstrap(job), 120)
+            await asyncio.wait_for(bootstrap(job), LIMIT_SECONDS)
     assert f"no Python >= 3.10 was found on npu; found 3.9.18 at {old}" in caught.value.what
 
 
@@ -305,7 +323,7 @@ def _partial(place: Place) -> int:
 
 
 def _wait_until(met: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + LIMIT_SECONDS
     while not met():
         assert time.monotonic() < deadline
         time.sleep(0.02)
