@@ -119,7 +119,7 @@ class Running:
     def _finish(self) -> None:
         self.process.wait()
         for reader in self._readers:
-            reader.join(10)
+            reader.join(60)
         for stream in (self.process.stdout, self.process.stderr):
             if stream is not None:
                 stream.close()

@@ -54,7 +54,7 @@ def kill_often(
         time.sleep(rng.uniform(0, 0.1))
         process.kill()
         process.wait()
-        time.sleep(0.05)  # what the relay had in hand is counted
+        relay.settle()
         seen.came.append(relay.down - came)
         seen.gained.append(stored_bytes(job) - kept)
         assert seen.lost[-1] <= BUDGET + ALLOWANCE

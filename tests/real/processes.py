@@ -53,7 +53,7 @@ def kill(pids: Iterable[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def wait_until_gone(pids: Iterable[int], seconds: float = 10) -> list[int]:
+def wait_until_gone(pids: Iterable[int], seconds: float = 60) -> list[int]:
     """Those still running after at most so many seconds: [] unless something is wrong."""
     deadline = time.monotonic() + seconds
     left = [pid for pid in pids if _parent(pid) is not None]

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 CHUNK = 64 * 1024
+SETTLING_SECONDS = 60.0
 
 
 class Relay:
@@ -23,12 +24,19 @@ class Relay:
         self.port: int = self._listener.getsockname()[1]
         self.up = 0
         self.down = 0
-        self._guard = threading.Lock()
+        self._carrying = 0
+        self._change = threading.Condition()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
         """Accept no more; what runs ends with its connections."""
         self._listener.close()
+
+    def settle(self) -> None:
+        """Wait until nothing is carried any more, of a client that has ended, and all is counted.
+        Raises AssertionError when that does not come to pass."""
+        with self._change:
+            assert self._change.wait_for(lambda: not self._carrying, SETTLING_SECONDS)
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
@@ -39,6 +47,8 @@ class Relay:
                 except OSError:  # the server is gone
                     near.close()
                     continue
+                with self._change:
+                    self._carrying += 2
                 for source, sink, way in ((near, far, "up"), (far, near, "down")):
                     thread = threading.Thread(target=self._carry, args=(source, sink, way))
                     thread.daemon = True
@@ -50,13 +60,16 @@ class Relay:
                 if way == "down" and self._rate is not None:
                     time.sleep(len(data) / self._rate)
                 sink.sendall(data)
-                with self._guard:
+                with self._change:
                     setattr(self, way, getattr(self, way) + len(data))
         # The other way's thread still reads from these: it sees the end, and closes its own.
         for end in (source, sink):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
         sink.close()
+        with self._change:
+            self._carrying -= 1
+            self._change.notify_all()
 
 
 @contextmanager

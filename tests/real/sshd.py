@@ -219,7 +219,7 @@ def _launch(directory: Path, spawn: Spawn) -> "subprocess.Popen[Any]":
 
 def _listens(directory: Path, process: "subprocess.Popen[Any]") -> bool:
     """Wait for the line in its log: a connection to try would need the server's namespace."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while process.poll() is None:
         if b"Server listening on" in (directory / "sshd.log").read_bytes():
             return True
@@ -237,7 +237,7 @@ def _end(process: "subprocess.Popen[Any]", token: str) -> None:
         process.kill()
         processes.kill(tree)
         processes.wait_until_gone(tree)
-    process.wait(timeout=10)
+    process.wait(timeout=60)
     while left := processes.marked(MARK, token):
         processes.kill(left)
         if stuck := processes.wait_until_gone(left):

@@ -35,19 +35,28 @@ def _settings(job: Path, *more: str) -> list[str]:
 
 
 def _sync(job: Path) -> list[dict[str, Any]]:
-    """What `cas sync` tells while it fetches over LANES lanes, slowly enough to need them."""
+    """What `cas sync` tells while it fetches over LANES lanes, slowly until all of them are up."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(job / "cache")}
-    words = ("sync", "--json", "--level", "1", "--lanes", str(LANES), "--bwlimit", "12M")
-    command = (sys.executable, "-m", "cli", *words)
-    ran = subprocess.run(command, cwd=job, env=env, capture_output=True, text=True, timeout=120)
-    assert ran.returncode == 0, ran.stderr + ran.stdout[-2000:]
-    assert (
-        0
-        == subprocess.run(
-            (sys.executable, "-m", "cli", "restore", "one", "--to", "back"), cwd=job, env=env
-        ).returncode
-    )
-    return [json.loads(line) for line in ran.stdout.splitlines()]
+    cas = (sys.executable, "-m", "cli")
+    words = ("sync", "--json", "--level", "1", "--lanes", str(LANES), "--bwlimit", "1M")
+    events = []
+    with (
+        (job / "talk").open("w+") as talk,
+        subprocess.Popen(
+            (*cas, *words), cwd=job, env=env, stdout=subprocess.PIPE, stderr=talk, text=True
+        ) as process,
+    ):
+        assert process.stdout is not None
+        is_limited = True
+        for line in process.stdout:
+            events.append(json.loads(line))
+            if is_limited and events[-1].get("lanes") == LANES:
+                is_limited = False
+                subprocess.run((*cas, "limit", "off"), cwd=job, env=env, check=True)
+        talk.seek(0)
+        assert 0 == process.wait(), (talk.read(), events[-5:])
+    subprocess.run((*cas, "restore", "one", "--to", "back"), cwd=job, env=env, check=True)
+    return events
 
 
 def _check(events: list[dict[str, Any]], job: Path, source: Path) -> None:

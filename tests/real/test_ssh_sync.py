@@ -29,7 +29,7 @@ def source(tmp_path: Path) -> Path:
 def _cas(job: Path, *words: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(job / "cache")}
     command = (sys.executable, "-m", "cli", *words)
-    return subprocess.run(command, cwd=job, env=env, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=job, env=env, capture_output=True, text=True, timeout=300)
 
 
 def _settings(job: Path, *more: str) -> Sequence[str]:

@@ -11,6 +11,7 @@ import pwd
 import secrets
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from pathlib import Path
 import pytest
 
 from tests.real import processes
+
+SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ def throwaway_user(
             pytest.skip(f"{program} is missing")
     name = f"castest-{secrets.token_hex(4)}"
     add = ["useradd", "--create-home", "--no-user-group", "--password", "*", "--shell", shell, name]
-    subprocess.run(add, check=True, capture_output=True, timeout=60)
+    _administer(add)
     try:
         account = pwd.getpwnam(name)
         user = User(name, account.pw_uid, account.pw_gid, Path(account.pw_dir))
@@ -82,4 +85,16 @@ def _remove(name: str) -> None:
         processes.kill(left)
         if stuck := processes.wait_until_gone(left):
             pytest.fail(f"processes {stuck} of {name} would not end")
-    subprocess.run(["userdel", "--remove", name], check=True, capture_output=True, timeout=60)
+    _administer(["userdel", "--remove", name])
+
+
+def _administer(command: list[str]) -> None:
+    """Run a command that changes /etc/passwd: again while others, who may be tests, are doing so.
+
+    Raises AssertionError with what it says when that does not end.
+    """
+    end = time.monotonic() + SECONDS
+    while (done := subprocess.run(command, capture_output=True, text=True)).returncode:
+        assert "try again later" in done.stderr, (command, done.stderr)
+        assert time.monotonic() < end, (command, done.stderr)
+        time.sleep(0.1)
