@@ -13,12 +13,12 @@ import pytest
 
 from cli.wiring import writing
 from tests.audit.packs import count, harm, records
-from tests.cli.conftest import Place, make_place, synced
+from tests.cli.conftest import Place, make_place, one_for_all, synced
 from tests.redundancy.conftest import cas, place
 from tests.report.browser import Browser
 from tests.report.test_page import CELLS, png_size
 
-__all__ = ["place", "synced"]  # fixtures
+__all__ = ["one_for_all", "place", "synced"]  # fixtures
 PARTS = ("own", "others", "adopted", "unknown", "missing")
 MEASURES = ("logical", "unpacked", "unique", "fetched", "wire")
 
