@@ -4,13 +4,15 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.real.sshd import Server, running_sshd
 
-# No deadline: a busy machine is no error. In CI the same examples each time: what fails there can
-# be seen to fail elsewhere.
-settings.register_profile("cas", deadline=None, print_blob=True)
+# No deadline, and examples may be slow to make: a busy machine is no error. In CI the same examples
+# each time: what fails there can be seen to fail elsewhere.
+settings.register_profile(
+    "cas", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("ci", settings.get_profile("cas"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "cas")
 

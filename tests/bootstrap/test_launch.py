@@ -34,7 +34,7 @@ def _ask(host: Path, shell: str = "sh", **more: str) -> subprocess.CompletedProc
     }  # fmt: skip
     text = remote_command([*find_agent("it's npu"), *WORDS])
     login = [str(shutil.which(shell)), "-c", text]
-    return subprocess.run(login, env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(login, env=environment, capture_output=True, text=True, timeout=300)
 
 
 def _put(directory: Path) -> Path:

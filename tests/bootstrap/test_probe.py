@@ -38,7 +38,7 @@ def _probe(path: Path, shell: str = "sh", **environment: str) -> FarEnd:
     home.mkdir(exist_ok=True)
     env = {"PATH": str(path), "HOME": str(home), **environment}
     script = probe_script("1.0", "/nowhere $HOME/more")
-    ran = subprocess.run(words, input=script, env=env, capture_output=True, timeout=60)
+    ran = subprocess.run(words, input=script, env=env, capture_output=True, timeout=300)
     return parse_probe(b"Welcome!\n" + ran.stdout, "npu")
 
 

@@ -157,7 +157,7 @@ def test_events_come_in_order_and_once(capsys: pytest.CaptureFixture[str]) -> No
     assert going_on[0]["percent"] == 26.0
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(histories())
 def test_events_take_any_state(
     capsys: pytest.CaptureFixture[str], history: list[list[TierState]]

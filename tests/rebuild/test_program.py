@@ -60,7 +60,7 @@ def test_any_archive_is_rebuilt(seed: int) -> None:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[
-    HealthCheck.function_scoped_fixture])  # fmt: skip
+    HealthCheck.function_scoped_fixture, HealthCheck.too_slow])  # fmt: skip
 @given(SEEDS)
 def test_so_it_is_in_many_parts_and_little_memory(small: None, seed: int) -> None:
     made = random_archive(random.Random(seed))

@@ -25,7 +25,7 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--disable-dev-shm-usage", "--hide-scrollbars", "--proxy-server=127.0.0.1:9",
 )  # fmt: skip
-SECONDS = 60
+SECONDS = 300
 LOADED = "document.readyState === 'complete'"
 
 
