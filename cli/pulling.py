@@ -35,6 +35,7 @@ class Order:
     wishes: wiring.Wishes = field(default_factory=wiring.Wishes)
     allow_network_fs: bool = False
     limit: Timetable = NO_LIMIT
+    exact: bool = False  # sizes not rounded
 
 
 def pull(order: Order) -> int:

@@ -89,7 +89,13 @@ async def carry_out(
             run.ended()
             if writer is not None:
                 _record(store.layout, run)
-            report(run.state, run.fields, dry_run=order.dry_run, as_json=order.as_json)
+            report(
+                run.state,
+                run.fields,
+                dry_run=order.dry_run,
+                as_json=order.as_json,
+                size=output.sizes(order.exact),
+            )
     return run.exit_code
 
 

@@ -34,7 +34,14 @@ FETCHED = (
 )
 
 
-def report(state: SyncState, fields: Mapping[str, object], *, dry_run: bool, as_json: bool) -> None:
+def report(
+    state: SyncState,
+    fields: Mapping[str, object],
+    *,
+    dry_run: bool,
+    as_json: bool,
+    size: output.Sizes = output.size,
+) -> None:
     """Say what a run came to; `fields` are its JSON summary."""
     if as_json:
         output.json_event("summary", fields)
@@ -42,8 +49,9 @@ def report(state: SyncState, fields: Mapping[str, object], *, dry_run: bool, as_
     begun = [tier for tier in state.tiers if tier.phase is not Phase.WAITING]
     if not begun:
         return
-    rows = [_cost(tier) if dry_run else _fetched(tier) for tier in state.tiers]
-    print_table(COSTS if dry_run else FETCHED, [*rows, *_total(state, dry_run)])
+    row = _cost if dry_run else _fetched
+    rows = [row(tier, size) for tier in state.tiers]
+    print_table(COSTS if dry_run else FETCHED, [*rows, *_total(state, dry_run, size)])
     problems = [(tier.name, problem) for tier in state.tiers for problem in tier.problems]
     print_problems(problems, PROBLEMS_SHOWN)
     if packed := sum(tier.packed for tier in state.tiers):
@@ -105,17 +113,17 @@ def problem_text(problem: Problem) -> str:
     return f"{output.show_path(problem.path)}: {output.printable(problem.reason)}{hint}"
 
 
-def _cost(tier: TierState) -> list[str]:
-    sizes = map(output.size, (tier.logical, tier.unique, tier.here, tier.to_fetch))
+def _cost(tier: TierState, size: output.Sizes) -> list[str]:
+    sizes = map(size, (tier.logical, tier.unique, tier.here, tier.to_fetch))
     return [tier.name, output.number(tier.names), *sizes, _state(tier, done="")]
 
 
-def _fetched(tier: TierState) -> list[str]:
+def _fetched(tier: TierState, size: output.Sizes) -> list[str]:
     if tier.phase is Phase.WAITING:
         return [tier.name, "", "", "", "", "", "", "not begun"]
     sizes = (tier.logical, tier.unique, tier.here, tier.fetched, tier.wire_in)
     seconds = output.duration(tier.finished - tier.started)
-    return [tier.name, *map(output.size, sizes), seconds, _state(tier, done="complete")]
+    return [tier.name, *map(size, sizes), seconds, _state(tier, done="complete")]
 
 
 def _state(tier: TierState, *, done: str) -> str:
@@ -126,17 +134,17 @@ def _state(tier: TierState, *, done: str) -> str:
     return done if tier.complete or not done else "incomplete"
 
 
-def _total(state: SyncState, dry_run: bool) -> list[list[str]]:
+def _total(state: SyncState, dry_run: bool, size: output.Sizes) -> list[list[str]]:
     """What adds up: not `unique` and `here`, since tiers share chunks."""
     tiers = state.tiers
     if len(tiers) < 2:
         return []
-    logical = output.size(sum(tier.logical for tier in tiers))
+    logical = size(sum(tier.logical for tier in tiers))
     if dry_run:
         names = output.number(sum(tier.names for tier in tiers))
-        to_fetch = output.size(sum(tier.to_fetch for tier in tiers))
+        to_fetch = size(sum(tier.to_fetch for tier in tiers))
         return [["together", names, logical, "", "", to_fetch, ""]]
-    fetched = output.size(sum(tier.fetched for tier in tiers))
+    fetched = size(sum(tier.fetched for tier in tiers))
     seconds = sum(max(0.0, tier.finished - tier.started) for tier in tiers)
-    wire, time = output.size(state.wire_in), output.duration(seconds)
+    wire, time = size(state.wire_in), output.duration(seconds)
     return [["together", logical, "", "", fetched, wire, time, ""]]

@@ -23,12 +23,14 @@ DIGITS = 8  # of the digest of its path, which tell apart what has one name
 @options.plan_option
 @options.store_option
 @options.network_option
+@options.bytes_option
 @options.json_option
 def command(
     files: tuple[str, ...],
     plan_path: str | None,
     store_path: Path | None,
     allow_network_fs: bool,
+    exact: bool,
     as_json: bool,
 ) -> int:
     """Take files of this machine into the store, so that what they hold is never fetched.
@@ -46,7 +48,9 @@ def command(
     from cli.pulling import Order, pull_from
 
     root = wiring.store_root(store_path, plan_path)
-    order = Order((), plan_path, root, False, as_json, allow_network_fs=allow_network_fs)
+    order = Order(
+        (), plan_path, root, False, as_json, allow_network_fs=allow_network_fs, exact=exact
+    )
     return pull_from(plan_of(files, root), order)
 
 

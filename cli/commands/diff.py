@@ -27,6 +27,7 @@ MARKS = {"added": "+", "removed": "-", "changed": "!", "metadata": "~", "moved":
 @click.option("--content", "content_only", is_flag=True, help="Pass over changes of metadata only.")
 @options.plan_option
 @options.store_option
+@options.bytes_option
 @options.json_option
 def command(
     before: Target,
@@ -34,6 +35,7 @@ def command(
     content_only: bool,
     plan_path: str | None,
     store_path: Path | None,
+    exact: bool,
     as_json: bool,
 ) -> int:
     """Say what has changed from one snapshot to another: names that are new (+), gone (-), have
@@ -52,6 +54,7 @@ def command(
 
     if after is not None and after.path not in (b"", before.path):
         raise UsageError("two paths cannot be compared", advice="write one path, behind the first")
+    size = output.sizes(exact)
     with wiring.reading(wiring.store_root(store_path, plan_path)) as store:
         from cas.diff import What, diff
 
@@ -64,8 +67,8 @@ def command(
             sizes[change.what.value] += _size(change.after or change.before)
             if change.what is What.METADATA and content_only:
                 continue
-            _show(change, as_json=as_json)
-    _say_sum(counts, sizes, as_json=as_json)
+            _show(change, size, as_json=as_json)
+    _say_sum(counts, sizes, size, as_json=as_json)
     return EXIT_DONE
 
 
@@ -99,7 +102,7 @@ def _say_head(old: Snapshot, new: Snapshot, *, as_json: bool) -> None:
         output.say(f"from {names[0]} to {names[1]}")
 
 
-def _show(change: Change, *, as_json: bool) -> None:
+def _show(change: Change, size: output.Sizes, *, as_json: bool) -> None:
     from cli.listing import entry_fields
 
     old, new = change.before, change.after
@@ -117,21 +120,21 @@ def _show(change: Change, *, as_json: bool) -> None:
     path = output.show_path(change.path)
     if old is not None and new is not None and old.path != new.path:
         path = f"{output.show_path(old.path)} -> {path}"
-    notes = _notes(change)
+    notes = _notes(change, size)
     output.result(f"{MARKS[change.what.value]} {path}{f'  ({notes})' if notes else ''}")
 
 
-def _notes(change: Change) -> str:
+def _notes(change: Change, size: output.Sizes) -> str:
     """Sizes, and what differs."""
     from cas.entry import Kind
 
     old, new = change.before, change.after
     if old is None or new is None:
         one = new or old
-        return output.size(_size(one)) if one is not None and one.kind is Kind.FILE else ""
+        return size(_size(one)) if one is not None and one.kind is Kind.FILE else ""
     parts = [f"{name}" for name in change.fields if name != "content"]
     if "content" in change.fields:
-        parts.insert(0, f"{output.size(_size(old))} -> {output.size(_size(new))}")
+        parts.insert(0, f"{size(_size(old))} -> {size(_size(new))}")
     return ", ".join(parts)
 
 
@@ -139,7 +142,9 @@ def _size(entry: Entry | None) -> int:
     return entry.size if entry is not None else 0
 
 
-def _say_sum(counts: Counter[str], sizes: Counter[str], *, as_json: bool) -> None:
+def _say_sum(
+    counts: Counter[str], sizes: Counter[str], size: output.Sizes, *, as_json: bool
+) -> None:
     if as_json:
         output.json_line(
             {
@@ -149,7 +154,7 @@ def _say_sum(counts: Counter[str], sizes: Counter[str], *, as_json: bool) -> Non
         )
         return
     parts = [
-        f"{output.number(counts[what])} {what} ({output.size(sizes[what])})"
+        f"{output.number(counts[what])} {what} ({size(sizes[what])})"
         for what in MARKS if counts[what]
     ]  # fmt: skip
     output.say(", ".join(parts) or "nothing has changed")

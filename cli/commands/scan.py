@@ -16,6 +16,7 @@ from cli import options
 @options.lanes_option
 @options.give_up_option
 @options.ssh_config_option
+@options.bytes_option
 @options.json_option
 def command(
     names: tuple[str, ...],
@@ -24,6 +25,7 @@ def command(
     lanes: int | None,
     give_up: float,
     ssh_config: str | None,
+    exact: bool,
     as_json: bool,
 ) -> int:
     """Say what fetching tiers would cost, in bytes that must really come; fetch nothing.
@@ -41,4 +43,6 @@ def command(
     from cli.wiring import Wishes
 
     wishes = Wishes(ssh_config=ssh_config, lanes=lanes, give_up=give_up)
-    return pull(Order(names, plan_path, store_path, True, as_json, True, wishes=wishes))
+    return pull(
+        Order(names, plan_path, store_path, True, as_json, True, wishes=wishes, exact=exact)
+    )

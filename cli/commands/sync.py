@@ -25,6 +25,7 @@ from cli import options
 @options.bwlimit_option
 @options.ssh_config_option
 @options.network_option
+@options.bytes_option
 @options.json_option
 def command(
     names: tuple[str, ...],
@@ -37,6 +38,7 @@ def command(
     bwlimit: str,
     ssh_config: str | None,
     allow_network_fs: bool,
+    exact: bool,
     as_json: bool,
 ) -> int:
     """Fetch what is missing of tiers, in the plan's order; of all without a name.
@@ -66,5 +68,6 @@ def command(
             wishes=Wishes(ssh_config=ssh_config, lanes=lanes, give_up=give_up),
             allow_network_fs=allow_network_fs,
             limit=parse_timetable(bwlimit),
+            exact=exact,
         )
     )

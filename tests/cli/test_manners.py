@@ -1,9 +1,12 @@
 """How commands behave at a terminal: they keep to its width and to NO_COLOR; and exact sizes."""
 
+import importlib
 import re
 
+import click
 import pytest
 
+from cli.main import COMMANDS
 from cli.table import cell_width
 from tests.cli.conftest import Place, make_place
 from tests.cli.test_terminal import COLOUR, CONTROL, on_terminal
@@ -20,6 +23,12 @@ TABLES = (
     ["log"],
     ["log", "--snapshots"],
 )
+# All commands that show sizes to compare; whose sums are small where everything is here.
+SIZES = [
+    ["scan"], ["sync"], ["sync", "--dry-run"], ["adopt", "first/blob"], ["plan"], ["status"],
+    ["ls"], ["redundancy"], ["release", "both"], ["audit"], ["log"], ["diff", "first", "second"],
+]  # fmt: skip
+NOTHING_LEFT = ("plan", "log")
 IDS = [" ".join(table) for table in TABLES]
 
 
@@ -47,14 +56,28 @@ def test_titles_are_bold_on_a_terminal_that_wants_it(arguments: list[str], done:
     assert b"\x1b" not in done.cas(*arguments).stdout
 
 
-@pytest.mark.parametrize("name", ["plan", "status", "ls", "redundancy", "release", "audit", "log"])
-def test_sizes_can_be_had_to_the_byte(name: str, done: Place) -> None:
-    names = ["both"] if name == "release" else []
-    rounded = done.cas(name, *names).stdout.decode()
-    exact = done.cas(name, "--bytes", *names).stdout.decode()
+@pytest.mark.parametrize("command", SIZES, ids=" ".join)
+def test_sizes_can_be_had_to_the_byte(command: list[str], done: Place) -> None:
+    words = [str(done.source / word) if word == "first/blob" else word for word in command]
+    rounded = done.cas(*words).stdout.decode()
+    exact = done.cas(*words, "--bytes").stdout.decode()
     assert re.search(r"\d [kM]?B\b(?!/s)", rounded)
     assert not re.search(r"\d [kM]?B\b(?!/s)", exact)
-    assert name in ("plan", "log") or re.search(r"\b1,\d{3},\d{3}\b", exact)
+    assert words[0] in NOTHING_LEFT or re.search(r"\b1,\d{3},\d{3}\b", exact)
+
+
+def test_whatever_shows_sizes_in_columns_shows_them_to_the_byte() -> None:
+    with_option = {
+        name for name in COMMANDS
+        if any("--bytes" in param.opts for param in _command(name).params)
+    }  # fmt: skip
+    assert {command[0] for command in SIZES} == with_option
+    assert {command[0] for command in TABLES} <= with_option
+
+
+def _command(name: str) -> click.Command:
+    command: click.Command = importlib.import_module(f"cli.commands.{name}").command
+    return command
 
 
 def test_what_is_said_of_a_run_is_broken_between_words(done: Place) -> None:
