@@ -51,7 +51,9 @@ class LiveDisplay:
             said = f"{output.clock(at_ms)} {output.printable(note)}"
             self._console.print(Text(said), soft_wrap=True)
         shown = frame(self._meter.read(now), self._console.width - 1, self._console.height)
-        self._live.update(_styled(shown), refresh=True)
+        # https://no-color.org speaks of colours alone, and rich leaves bold in. But tables are left
+        # plain then too (`output.paint`), and who sets it has one rule to know.
+        self._live.update(_styled(shown, bold=not self._console.no_color), refresh=True)
 
     def end(self, now: float) -> None:
         """See `Display.end`."""
@@ -61,10 +63,10 @@ class LiveDisplay:
             self._live = None
 
 
-def _styled(shown: Frame) -> Text:
+def _styled(shown: Frame, *, bold: bool) -> Text:
     """Only the titles are set apart; the words say the rest."""
     text = Text(no_wrap=True, overflow="crop")
     for number, line in enumerate(shown.lines):
         text.append("\n" if number else "")
-        text.append(line, "bold" if number in shown.titles else None)
+        text.append(line, "bold" if bold and number in shown.titles else None)
     return text
