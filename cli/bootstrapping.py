@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from cas import __version__
@@ -32,15 +34,19 @@ from cas.bootstrap.origins import Wheels
 from cas.bootstrap.receive import MARK
 from cas.errors import SourceError, TransportError
 from cas.messages import Bye, Hello
+from cas.plan import Source
 from cas.pull.lane import open_lane
 from cas.transport.base import Dialer, printable
 from cas.transport.talk import Talk, run_script
+from cli import output, wiring
 
 PROBE_SECONDS = 120.0  # some hosts have many Pythons, on slow disks
 SILENCE_SECONDS = 120.0
 ATTEMPTS_IN_VAIN = 3
 PAUSE_SECONDS = 2.0
 PIECE = 64 * 1024
+TALK_SECONDS = 5.0  # between lines that say how far it is
+KEPT = "what has come is kept, and the same command goes on"
 SHELL = ("sh",)
 RECEIVE = "import sys;exec(sys.stdin.buffer.read(int(sys.argv[1])))"
 
@@ -55,6 +61,29 @@ class Job:
     clean: bool = False
     prefixes: str = PREFIXES
     tell: Callable[[str], None] = lambda _text: None
+
+
+def job_for(source: Source, name: str, wishes: wiring.Wishes, wheels: Path | None = None) -> Job:
+    """To put one on the host of `source`, which the user calls `name`."""
+    return Job(
+        name,
+        lambda words: wiring.ssh_dialer(source, words, wishes),
+        Wheels(wheels),
+        tell=_Talker(),
+    )
+
+
+class _Talker:
+    """Says each new step at once, and how far one is every few seconds."""
+
+    def __init__(self) -> None:
+        self._last = 0.0
+
+    def __call__(self, text: str) -> None:
+        now = time.monotonic()
+        if "%" not in text or now - self._last >= TALK_SECONDS:
+            self._last = now
+            output.say(output.printable(text))
 
 
 @dataclass(slots=True)

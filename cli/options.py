@@ -89,6 +89,12 @@ give_up_option = click.option(
     show_default=True,
     help="Give a host up when it could not be reached for so long.",
 )
+bootstrap_option = click.option(
+    "--bootstrap",
+    "bootstraps",
+    is_flag=True,
+    help="Put an agent on a host that has none, as `cas bootstrap`.  [default: ask, on a terminal]",
+)
 bwlimit_option = click.option(
     "--bwlimit",
     metavar="RATE|TIMETABLE",

@@ -6,13 +6,14 @@
   right under any locale, and nothing in it can drive a terminal.
 - An error is one line: `cas: where: what is wrong (what to do)`. No traceback, except for a mistake
   in cas itself.
-- Colours only on a terminal, and not with NO_COLOR (https://no-color.org) or TERM=dumb. What they
-  say is said in words too.
+- Colours and bold only on a terminal, and not with NO_COLOR (https://no-color.org) or TERM=dumb.
+  What they say is said in words too.
 - Names at a source are bytes and may be anything. People see them by `show`: one line, no control
   characters, different names different. In JSON a name that is no UTF-8 has its bytes beside it
   (`name_fields`), so that nothing is lost.
 - Sizes are decimal (1 kB = 1000 bytes), as on the labels of disks and links; JSON has bytes.
-- Only a log line has a time, only a question has a question mark, and nothing is ever asked.
+- Only a log line has a time, only a question has a question mark, and nothing is asked (`ask`)
+  unless somebody is there to answer: in a script the answer is no.
 """
 
 from __future__ import annotations
@@ -52,6 +53,20 @@ def say(text: str) -> None:
     """One line of talk."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
+
+
+def can_ask() -> bool:
+    """Whether somebody is there to answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def ask(question: str) -> bool:
+    """Whether the user says yes; no where nobody is there."""
+    if not can_ask():
+        return False
+    sys.stderr.write(f"{printable(question)} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def say_error(error: CasError | str) -> None:

@@ -26,7 +26,7 @@ from cas.transport.base import Dialer
 from cli import output, wiring
 from cli.events import summary_fields
 from cli.progress import display_for, shown
-from cli.pulling import Order
+from cli.pulling import Order, may_get_agent
 from cli.running import Recorder
 from cli.runrecord import Series, remembered_lanes, write_record
 from cli.summary import report
@@ -89,13 +89,15 @@ async def carry_out(
             run.ended()
             if writer is not None:
                 _record(store.layout, run)
-            report(
-                run.state,
-                run.fields,
-                dry_run=order.dry_run,
-                as_json=order.as_json,
-                size=output.sizes(order.exact),
-            )
+            # Of one that may begin anew, with an agent, there is nothing to report yet.
+            if may_get_agent(plan, order, sys.exc_info()[1]) is None:
+                report(
+                    run.state,
+                    run.fields,
+                    dry_run=order.dry_run,
+                    as_json=order.as_json,
+                    size=output.sizes(order.exact),
+                )
     return run.exit_code
 
 

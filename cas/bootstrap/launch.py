@@ -30,9 +30,13 @@ def launcher_name() -> str:
 
 def find_agent(source: str) -> tuple[str, ...]:
     """The command that starts whatever agent there is; `source` is how the user calls the host."""
-    complaint = f"there is no cas in the PATH: `cas bootstrap {source}` puts one on this host"
-    script = _FIND.format(launcher=launcher_name(), complaint=shlex.quote(complaint))
+    script = _FIND.format(launcher=launcher_name(), complaint=shlex.quote(complaint(source)))
     return ("sh", "-c", script, "cas")
+
+
+def complaint(source: str) -> str:
+    """What `find_agent` says there where it finds none."""
+    return f"there is no cas in the PATH: `cas bootstrap {source}` puts one on this host"
 
 
 def start_launcher(path: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,6 @@ from cli import options, output
 if TYPE_CHECKING:
     from cas.plan import Source
     from cli.bootstrapping import Placed
-
-TALK_SECONDS = 5.0  # between lines that say how far it is
 
 
 @click.command("bootstrap", short_help="Put the agent on a host, without root.")
@@ -42,8 +40,8 @@ def command(
 ) -> int:
     """Put the agent on a host that has sshd, a shell and a Python >= 3.10, and start it once.
 
-    Neither root, nor pip, nor a way to the internet is needed there. This is the only command that
-    writes at the far end, and it writes below one directory only: ~/.cache/cas/agent, or where
+    Neither root, nor pip, nor a way to the internet is needed there. Nothing else that cas does
+    writes at the far end, and this writes below one directory only: ~/.cache/cas/agent, or where
     that cannot be, /var/tmp/cas-UID/agent and the like. `cas sync` then finds the agent by itself.
     Interrupted, it goes on from there the next time; what is there already is not sent again.
 
@@ -52,22 +50,15 @@ def command(
       cas bootstrap npu
       cas bootstrap --wheels ./wheels user@npu.example.org
     """
-    from cas.bootstrap.origins import Wheels
     from cli import interrupt, wiring
-    from cli.bootstrapping import Job, bootstrap
+    from cli.bootstrapping import KEPT, bootstrap, job_for
 
     source = _source(name, plan_path)
     wishes = wiring.Wishes(ssh_config=ssh_config)
     if wheels is not None and not wheels.is_dir():
         raise UsageError("there is no such directory", where=str(wheels))
-    job = Job(
-        name,
-        lambda words: wiring.ssh_dialer(source, words, wishes),
-        Wheels(wheels),
-        clean=clean,
-        tell=_Talker(),
-    )
-    placed = interrupt.run(bootstrap(job), "what has come is kept, and the same command goes on")
+    job = replace(job_for(source, name, wishes, wheels), clean=clean)
+    placed = interrupt.run(bootstrap(job), KEPT)
     if as_json:
         output.json_line(_fields(name, placed))
     else:
@@ -85,19 +76,6 @@ def _source(name: str, plan_path: str | None) -> Source:
     if source.host is None:
         raise UsageError("this source is this machine, which has its agent", where=name)
     return source
-
-
-class _Talker:
-    """Says each new step at once, and how far one is every few seconds."""
-
-    def __init__(self) -> None:
-        self._last = 0.0
-
-    def __call__(self, text: str) -> None:
-        now = time.monotonic()
-        if "%" not in text or now - self._last >= TALK_SECONDS:
-            self._last = now
-            output.say(output.printable(text))
 
 
 def _fields(name: str, placed: Placed) -> dict[str, object]:

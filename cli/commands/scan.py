@@ -16,6 +16,7 @@ from cli import options
 @options.lanes_option
 @options.give_up_option
 @options.ssh_config_option
+@options.bootstrap_option
 @options.bytes_option
 @options.json_option
 def command(
@@ -25,6 +26,7 @@ def command(
     lanes: int | None,
     give_up: float,
     ssh_config: str | None,
+    bootstraps: bool,
     exact: bool,
     as_json: bool,
 ) -> int:
@@ -44,5 +46,8 @@ def command(
 
     wishes = Wishes(ssh_config=ssh_config, lanes=lanes, give_up=give_up)
     return pull(
-        Order(names, plan_path, store_path, True, as_json, True, wishes=wishes, exact=exact)
-    )
+        Order(
+            names, plan_path, store_path, True, as_json, True, wishes=wishes, exact=exact,
+            bootstraps=bootstraps,
+        )
+    )  # fmt: skip

@@ -13,7 +13,7 @@ from cli import options
 @click.argument("names", metavar="[TIER|SET]...", nargs=-1)
 @options.plan_option
 @options.store_option
-@click.option("-n", "--dry-run", is_flag=True, help="Only say what it would cost, as `cas scan`.")
+@click.option("-n", "--dry-run", is_flag=True, help="Only say what it would cost.")
 @click.option(
     "--level",
     type=click.IntRange(0, 22),
@@ -24,6 +24,7 @@ from cli import options
 @options.give_up_option
 @options.bwlimit_option
 @options.ssh_config_option
+@options.bootstrap_option
 @options.network_option
 @options.bytes_option
 @options.json_option
@@ -37,6 +38,7 @@ def command(
     give_up: float,
     bwlimit: str,
     ssh_config: str | None,
+    bootstraps: bool,
     allow_network_fs: bool,
     exact: bool,
     as_json: bool,
@@ -69,5 +71,6 @@ def command(
             allow_network_fs=allow_network_fs,
             limit=parse_timetable(bwlimit),
             exact=exact,
+            bootstraps=bootstraps,
         )
     )
