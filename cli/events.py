@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cas.entry import Problem
 from cas.pull.state import SyncState, TierState
 from cli import output
 from cli.meter import Meter, Reading
 from cli.stages import Stage, Stages, stage_of
+
+if TYPE_CHECKING:
+    from cli.forecast import Forecast
 
 
 class EventDisplay:
@@ -115,12 +120,31 @@ def problem_fields(problem: Problem) -> dict[str, object]:
     }
 
 
-def summary_fields(state: SyncState, seconds: float, exit_code: int) -> dict[str, object]:
+def summary_fields(
+    state: SyncState, seconds: float, exit_code: int, forecast: Forecast | None = None
+) -> dict[str, object]:
     """The last line of a sync's JSON, and the core of its record in the store."""
     return {
         "wire_in": state.wire_in,
         "wire_out": state.wire_out,
         "seconds": round(seconds, 3),
-        "tiers": [tier_fields(tier) for tier in state.tiers],
+        "tiers": [{**tier_fields(tier), **_estimate(forecast, tier)} for tier in state.tiers],
+        **_estimate(forecast),
         "exit": exit_code,
+    }
+
+
+def _estimate(forecast: Forecast | None, tier: TierState | None = None) -> dict[str, object]:
+    """What a tier would cost, or all together, and then at what rate."""
+    if forecast is None:
+        return {}
+    if tier is not None:
+        return {"estimate": forecast.fields(forecast.costs[tier.name])}
+    rate = forecast.rate
+    return {
+        "estimate": {
+            **forecast.fields(forecast.total),
+            "rate": None if rate is None else round(rate.value),
+            "run": None if rate is None else rate.run or None,
+        }
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cas.errors import UsageError
-from cas.store.store import Store
+from cas.store.layout import Layout
 from cli import runs
 from cli.runs import Record
 
@@ -35,11 +35,11 @@ def parse_rate(text: str) -> Rate:
     return Rate(value)
 
 
-def measured_rate(store: Store) -> Rate | None:
+def measured_rate(layout: Layout) -> Rate | None:
     """That of the newest sync on record that brought enough to tell: of its tiers the one in which
     most came in a second, since of all it had the least to wait for a scan."""
     newest, found = -1, None
-    for run, path in runs.recorded(store).items():
+    for run, path in runs.recorded_in(layout).items():
         record = runs.read(path)
         finished = record.get("finished_ms")
         rates = list(_rates(record))

@@ -25,8 +25,10 @@ from cas.store.writer import Writer, now_ms
 from cas.transport.base import Dialer
 from cli import output, wiring
 from cli.events import summary_fields
+from cli.forecast import Forecast, foretell
 from cli.progress import display_for, shown
 from cli.pulling import Order, may_get_agent
+from cli.rate import Rate, measured_rate
 from cli.running import Recorder
 from cli.runrecord import Series, remembered_lanes, write_record
 from cli.summary import report
@@ -44,6 +46,7 @@ class _Run:
     exit_code: int = EXIT_DONE
     error: str = ""
     fields: dict[str, object] = field(default_factory=lambda: {"exit": None})
+    forecast: Forecast | None = None
     series: Series = field(init=False)
 
     def __post_init__(self) -> None:
@@ -60,7 +63,9 @@ class _Run:
             self.exit_code, self.error = 1, repr(error)
         elif not _all_there(self.state, self.order.dry_run):
             self.exit_code = EXIT_LEFT_OUT
-        self.fields = summary_fields(self.state, time.monotonic() - self.began, self.exit_code)
+        self.fields = summary_fields(
+            self.state, time.monotonic() - self.began, self.exit_code, self.forecast
+        )
         if self.error:
             self.fields["error"] = self.error
 
@@ -72,22 +77,24 @@ async def carry_out(
     root = order.store_path.absolute() if order.store_path is not None else Path(plan.store)
     run = _Run(new_run(), order, SyncState(), now_ms(), time.monotonic())
     with ExitStack() as stack:
-        store, writer = _open(stack, root, order, wiring.only_counts(dialers.values()))
+        store, writer, keeps = _open(stack, root, order, wiring.only_counts(dialers.values()))
         wiring.show_store(dialers.values(), store, keeps=not order.dry_run)
-        limit = Limit(order.limit, store.layout if writer is not None else None, run.id)
-        if writer is not None:
+        limit = Limit(order.limit, store.layout if keeps else None, run.id)
+        if keeps:
             _record(store.layout, run)  # so that one that is killed is known of
         try:
             async with (
-                _recorded(store.layout, run, limit) if writer is not None else nullcontext(),
+                _recorded(store.layout, run, limit) if keeps else nullcontext(),
                 shown(run.series),
                 shown(display_for(run.state, as_json=order.as_json)),
             ):
-                options = _options(plan, order, store.layout, limit)
+                options = _options(plan, order, Layout(root), limit)
                 await sync(tiers, dialers, store, writer, run.state, options, run.id)
+            if order.dry_run and writer is not None:
+                run.forecast = _forecast(store, [t.name for t in tiers], plan, order, root, limit)
         finally:
             run.ended()
-            if writer is not None:
+            if keeps:
                 _record(store.layout, run)
             # Of one that may begin anew, with an agent, there is nothing to report yet.
             if may_get_agent(plan, order, sys.exc_info()[1]) is None:
@@ -97,26 +104,39 @@ async def carry_out(
                     dry_run=order.dry_run,
                     as_json=order.as_json,
                     size=output.sizes(order.exact),
+                    forecast=run.forecast,
                 )
     return run.exit_code
 
 
 def _open(
     stack: ExitStack, root: Path, order: Order, only_counts: str
-) -> tuple[Store, Writer | None]:
-    """The store, and its writer if something is to be kept and can be. A scan of the source
-    `only_counts` is not: contents are made up in it."""
+) -> tuple[Store, Writer | None, bool]:
+    """The store, a writer, and whether what that writes is kept. There is none where the source
+    `only_counts` is scanned: contents are made up in it."""
     if not order.dry_run:
         opened = wiring.writing(root, allow_network_fs=order.allow_network_fs)
-        return stack.enter_context(opened)
-    if order.keep_scan and only_counts:
-        output.say(f"the scan is not kept: over SFTP, {only_counts} can only be counted")
-    elif order.keep_scan:
+        return *stack.enter_context(opened), True
+    if only_counts:
+        if order.keep_scan:
+            output.say(f"the scan is not kept: over SFTP, {only_counts} can only be counted")
+        return stack.enter_context(wiring.reading_or_empty(root)), None, False
+    if order.keep_scan:
         try:
-            return stack.enter_context(wiring.writing(root))
+            return *stack.enter_context(wiring.writing(root)), True
         except StoreError as error:  # a sync is going on, perhaps
             output.say(f"the scan is not kept: {error.what}")
-    return stack.enter_context(wiring.reading_or_empty(root)), None
+    return *stack.enter_context(wiring.apart(root)), False
+
+
+def _forecast(
+    store: Store, names: Sequence[str], plan: Plan, order: Order, root: Path, limit: Limit
+) -> Forecast | None:
+    """What the tiers that were scanned would cost, at the limit or what the last sync reached."""
+    rates = [measured_rate(Layout(root)), Rate(most) if (most := limit.rate_now()) else None]
+    known = [rate for rate in rates if rate is not None]
+    rate = min(known, key=lambda rate: rate.value, default=None)
+    return foretell(store, names, plan, rate, order.level or 0)
 
 
 def _recorded(layout: Layout, run: _Run, limit: Limit) -> AbstractAsyncContextManager[None]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from cas.errors import CasError
 from cas.pack import ID_SIZE
+from cas.store.layout import Layout
 from cas.store.store import Store
 
 RECORD_LIMIT = 16 * 2**20  # bytes
@@ -24,15 +25,20 @@ Record = Mapping[str, Any]
 
 def recorded(store: Store) -> dict[bytes, Path]:
     """The runs that have a record, and where that is."""
+    return recorded_in(store.layout)
+
+
+def recorded_in(layout: Layout) -> dict[bytes, Path]:
+    """The same of a store that is not open, or is none."""
     found = {}
     try:
-        names = sorted(os.listdir(store.layout.runs))
+        names = sorted(os.listdir(layout.runs))
     except FileNotFoundError:
         return {}
     for name in names:
         run = _run_id(name.removesuffix(SUFFIX))
         if run is not None and name.endswith(SUFFIX):
-            found[run] = store.layout.runs / name
+            found[run] = layout.runs / name
     return found
 
 

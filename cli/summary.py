@@ -5,13 +5,18 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from cas.entry import Problem
 from cas.pull.state import Phase, SyncState, TierState
 from cli import output
 from cli.table import Column, hanging, render
 
+if TYPE_CHECKING:
+    from cli.forecast import Forecast
+
 PROBLEMS_SHOWN = 20
+RUN_DIGITS = 12
 
 COSTS = (
     Column("tier", right=False),
@@ -20,8 +25,9 @@ COSTS = (
     Column("unique", expendable=1),
     Column("here"),
     Column("to fetch"),
-    Column("", right=False),
 )
+ESTIMATES = (Column("wire, about"), Column("time", expendable=1))
+STATE = Column("", right=False)
 FETCHED = (
     Column("tier", right=False),
     Column("logical", expendable=4),
@@ -41,6 +47,7 @@ def report(
     dry_run: bool,
     as_json: bool,
     size: output.Sizes = output.size,
+    forecast: Forecast | None = None,
 ) -> None:
     """Say what a run came to; `fields` are its JSON summary."""
     if as_json:
@@ -49,9 +56,11 @@ def report(
     begun = [tier for tier in state.tiers if tier.phase is not Phase.WAITING]
     if not begun:
         return
-    row = _cost if dry_run else _fetched
-    rows = [row(tier, size) for tier in state.tiers]
-    print_table(COSTS if dry_run else FETCHED, [*rows, *_total(state, dry_run, size)])
+    if dry_run:
+        _print_costs(state, size, forecast)
+    else:
+        rows = [_fetched(tier, size) for tier in state.tiers]
+        print_table(FETCHED, [*rows, *_total(state, size)])
     problems = [(tier.name, problem) for tier in state.tiers for problem in tier.problems]
     print_problems(problems, PROBLEMS_SHOWN)
     if packed := sum(tier.packed for tier in state.tiers):
@@ -113,9 +122,36 @@ def problem_text(problem: Problem) -> str:
     return f"{output.show_path(problem.path)}: {output.printable(problem.reason)}{hint}"
 
 
-def _cost(tier: TierState, size: output.Sizes) -> list[str]:
-    sizes = map(size, (tier.logical, tier.unique, tier.here, tier.to_fetch))
-    return [tier.name, output.number(tier.names), *sizes, _state(tier, done="")]
+def _print_costs(state: SyncState, size: output.Sizes, forecast: Forecast | None) -> None:
+    """What each tier would cost: bytes that were counted, and the wire's as they are foretold."""
+    tiers = state.tiers
+    columns = [*COSTS, *ESTIMATES[: len(_foretold(forecast, size))], STATE]
+    rows = []
+    for tier in tiers:
+        sizes = map(size, (tier.logical, tier.unique, tier.here, tier.to_fetch))
+        foretold = _foretold(forecast, size, tier.name)
+        rows.append(
+            [tier.name, output.number(tier.names), *sizes, *foretold, _state(tier, done="")]
+        )
+    if len(tiers) > 1:
+        names, logical = (sum(t.names for t in tiers), sum(t.logical for t in tiers))
+        to_fetch = size(sum(tier.to_fetch for tier in tiers))
+        rows.append(["together", output.number(names), size(logical), "", "", to_fetch,
+                     *_foretold(forecast, size), ""])  # fmt: skip
+    print_table(columns, rows)
+    rate = forecast.rate if forecast is not None else None
+    if rate is not None:
+        found = f", as in run {rate.run[:RUN_DIGITS]}" if rate.run else ""
+        output.say(f"at {output.size(round(rate.value))}/s{found}")
+
+
+def _foretold(forecast: Forecast | None, size: output.Sizes, name: str = "") -> list[str]:
+    """Wire bytes of a tier, or of all, and their time where a rate is known."""
+    if forecast is None:
+        return []
+    cost = forecast.costs[name] if name else forecast.total
+    seconds = forecast.seconds(cost)
+    return [size(cost.wire), *([] if seconds is None else [output.duration(seconds)])]
 
 
 def _fetched(tier: TierState, size: output.Sizes) -> list[str]:
@@ -134,16 +170,12 @@ def _state(tier: TierState, *, done: str) -> str:
     return done if tier.complete or not done else "incomplete"
 
 
-def _total(state: SyncState, dry_run: bool, size: output.Sizes) -> list[list[str]]:
+def _total(state: SyncState, size: output.Sizes) -> list[list[str]]:
     """What adds up: not `unique` and `here`, since tiers share chunks."""
     tiers = state.tiers
     if len(tiers) < 2:
         return []
     logical = size(sum(tier.logical for tier in tiers))
-    if dry_run:
-        names = output.number(sum(tier.names for tier in tiers))
-        to_fetch = size(sum(tier.to_fetch for tier in tiers))
-        return [["together", names, logical, "", "", to_fetch, ""]]
     fetched = size(sum(tier.fetched for tier in tiers))
     seconds = sum(max(0.0, tier.finished - tier.started) for tier in tiers)
     wire, time = size(state.wire_in), output.duration(seconds)

@@ -93,6 +93,34 @@ def reading_or_empty(root: Path) -> Iterator[Store]:
 
 
 @contextmanager
+def apart(root: Path) -> Iterator[tuple[Store, Writer]]:
+    """As `reading_or_empty`, with a writer: what it adds lies in a directory for temporary files
+    as long as the block runs. Raises StoreError."""
+    from tempfile import TemporaryDirectory
+
+    from cas.store.layout import Layout
+    from cas.store.store import Store
+    from cas.store.writer import Writer
+    from cli.overlay import OverlayIndex
+    from indexes.index import LmdbIndex
+
+    with ExitStack() as stack:
+        under = stack.enter_context(reading_or_empty(root))
+        directory = stack.enter_context(TemporaryDirectory(prefix="cas-"))
+        layout = Layout(Path(directory, "store"))
+        layout.create()
+        for row in under.snapshots():
+            name = row.id.hex()
+            (layout.snapshots / name).symlink_to(under.layout.snapshots / name)
+        over = LmdbIndex(layout.index, create=True)
+        store = Store(layout.root, OverlayIndex(under.index, under.layout.packs, over))
+        stack.callback(store.close)
+        writer = Writer(layout, store.index)
+        stack.callback(writer.close)
+        yield store, writer
+
+
+@contextmanager
 def writing(root: Path, *, allow_network_fs: bool = False) -> Iterator[tuple[Store, Writer]]:
     """The store at `root`, made if it is not there, and its one writer; on leaving the block, all
     that was added is committed. Raises StoreLocked, StoreError."""

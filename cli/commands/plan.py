@@ -13,8 +13,7 @@ from cli import options, output
 
 if TYPE_CHECKING:
     from cas.plan import Plan
-    from cli.rate import Rate
-    from cli.tiers import Chosen, Scanned
+    from cli.tiers import Chosen
 
 
 @click.command("plan", short_help="Estimate what tiers cost on the wire, and how long it takes.")
@@ -53,6 +52,7 @@ def command(
     from cas.redundancy.cost import estimate
     from cli import wiring
     from cli.costs import Outlook, json_events, print_outlook
+    from cli.forecast import level_of
     from cli.rate import measured_rate, parse_rate
     from cli.tiers import choose
 
@@ -61,8 +61,8 @@ def command(
     with wiring.reading(wiring.store_root(store_path, plan_path)) as store:
         chosen = choose(store, plan, names)
         numbers = _order(chosen, plan, left_out, order)
-        speed = given or measured_rate(store)
-        level = _level(plan, chosen.scanned, speed)
+        speed = given or measured_rate(store.layout)
+        level = level_of(plan, [tier.snapshot.source for tier in chosen.scanned], speed)
         costs = estimate(store, [tier.snapshot for tier in chosen.scanned], level)
     found = Outlook(chosen.scanned, costs, numbers, speed)
     if as_json:
@@ -98,15 +98,3 @@ def _named(chosen: Chosen, plan: Plan | None, names: Sequence[str]) -> list[str]
             advice = did_you_mean(name, scanned)
             raise UsageError("is not among the tiers looked at", where=name, advice=advice)
     return [name for name in wanted if name in scanned]
-
-
-def _level(plan: Plan | None, tiers: Sequence[Scanned], rate: Rate | None) -> int:
-    """The zstd level to count with: that of the first tier's source, or what the link will choose
-    at this rate."""
-    from cas.redundancy.priors import level_at
-    from cli.wiring import SSH_LEVEL, level_for
-
-    sources = plan.sources if plan is not None else {}
-    named = [sources[tier.snapshot.source] for tier in tiers if tier.snapshot.source in sources]
-    level = level_for(named[0]) if named else 0
-    return level or (SSH_LEVEL if rate is None else level_at(rate.value))

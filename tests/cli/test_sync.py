@@ -1,6 +1,7 @@
 import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -68,6 +69,47 @@ def test_a_dry_run_writes_nothing(place: Place) -> None:
     assert one["to_fetch"] == one["unique"] > 1_000_000
     assert one["fetched"] == 0
     assert not place.store.exists()
+
+
+def test_a_dry_run_foretells_what_crosses(place: Place) -> None:
+    foretold = _lines(place.cas("sync", "--dry-run", "--json").stdout)[-1]
+    one, two = (tier["estimate"] for tier in foretold["tiers"])
+    assert (None, None) == (one["seconds"], foretold["estimate"]["rate"])
+    assert not place.store.exists()
+    scanned = _lines(place.cas("scan", "--json", "--bytes").stdout)[-1]  # which is kept
+    assert [tier["estimate"] for tier in foretold["tiers"]] == [
+        tier["estimate"] for tier in scanned["tiers"]
+    ]
+    planned = _lines(place.cas("plan", "--json").stdout)
+    assert [one["wire"], two["wire"]] == [e["wire"] for e in planned if e["event"] == "tier"]
+    assert one["wire_low"] <= one["wire"] <= one["wire_high"]
+    assert place.cas("sync").returncode == 0
+    again = _lines(place.cas("sync", "--dry-run", "--json", "--bwlimit", "80k").stdout)[-1]
+    assert (0, 0, 80_000) == tuple(again["estimate"][key] for key in ("wire", "seconds", "rate"))
+
+
+def test_a_dry_run_counts_what_is_held_and_leaves_it_as_it_is(place: Place) -> None:
+    assert place.cas("sync").returncode == 0
+    (place.source / "second" / "new.png").write_bytes(os.urandom(200_000))
+    before = _held(place)
+    done = place.cas("sync", "--dry-run", "--bwlimit", "100k")
+    assert (0, before) == (done.returncode, _held(place))
+    titles, _, second, together = done.stdout.decode().splitlines()
+    assert titles.endswith("to fetch  wire, about  time")
+    for line in (second, together):  # of pictures it is known that they do not compress
+        assert re.search(r" 200 kB +(19\d|20\d) kB +2 s$", line), line
+    assert b"at 100 kB/s\n" in done.stderr
+    changed, *_ = _lines(place.cas("status", "--json", "second").stdout)
+    assert changed["complete"]
+
+
+def _held(place: Place) -> dict[str, int]:
+    """What is in the store, and when it was last written; of readers LMDB keeps a table."""
+    return {
+        str(path): path.stat().st_mtime_ns
+        for path in place.store.rglob("*")
+        if path.is_file() and path.name != "lock.mdb"
+    }
 
 
 def test_a_scan_is_kept_and_brings_nothing(place: Place) -> None:

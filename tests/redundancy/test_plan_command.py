@@ -118,7 +118,7 @@ def test_the_newest_run_that_brought_enough_says_the_rate(tmp_path: Path) -> Non
         (runs / f"{run}.json").write_text(json.dumps(fields))
         return run
 
-    assert measured_rate(store) is None
+    assert measured_rate(store.layout) is None
     record(1, (50_000_000, 10.0))
     newest = record(2, (2_000_000, 20.0), (3_000_000, 10.0), (10_000, 0.001))
     record(3, (1000, 100.0))
@@ -126,4 +126,4 @@ def test_the_newest_run_that_brought_enough_says_the_rate(tmp_path: Path) -> Non
     (runs / f"{os.urandom(16).hex()}.json").write_text(
         '{"finished_ms":9,"tiers":[{"wire_in":"x"}]}'
     )
-    assert Rate(300_000, newest) == measured_rate(store)
+    assert Rate(300_000, newest) == measured_rate(store.layout)
