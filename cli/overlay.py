@@ -46,7 +46,8 @@ class OverlayIndex:
 
     def recipes_of(self, file: Digest) -> tuple[Digest, ...] | None:
         """See `Index.recipes_of`."""
-        return self._over.recipes_of(file) or self._under.recipes_of(file)
+        over = self._over.recipes_of(file)
+        return self._under.recipes_of(file) if over is None else over
 
     def packs(self) -> dict[int, PackRow]:
         """See `Index.packs`; those of `under` have names that lead out of this directory."""
