@@ -116,17 +116,20 @@ def _check(recipe: Recipe) -> None:
         raise LimitError("a recipe with too many chunks or operations")
     if len(recipe.ids) != len(recipe.lengths):
         raise FormatError("a recipe's ids and lengths do not match")
-    copied = sum(op.count for op in recipe.operations() if isinstance(op, Copy))
-    holes = sum(op.size for op in recipe.program if isinstance(op, Hole))
+    copied, holes = len(recipe.ids), 0
+    if recipe.program:  # most have none
+        copied = sum(op.count for op in recipe.program if isinstance(op, Copy))
+        holes = sum(op.size for op in recipe.program if isinstance(op, Hole))
     if copied != len(recipe.ids) or sum(recipe.lengths) + holes != recipe.size:
         raise FormatError("a recipe's program does not come out at its size")
-    _check_form(recipe)
+    if not recipe.size:
+        raise FormatError("a recipe of nothing")
+    if recipe.program:
+        _check_form(recipe)
 
 
 def _check_form(recipe: Recipe) -> None:
     """Of the programs that write the same bytes, only one is accepted."""
-    if not recipe.size:
-        raise FormatError("a recipe of nothing")
     if recipe.program == (Copy(len(recipe.ids)),):
         raise FormatError("a recipe's plain program must be left out")
     kinds = [type(op) for op in recipe.program]
