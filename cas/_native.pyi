@@ -36,6 +36,13 @@ def sha256s(
     there is of data.
     """
 
+def sort_records(data: bytes | bytearray | memoryview, size: int, /) -> bytes:
+    """The records of size bytes that lie end to end in data, in ascending order of their bytes.
+
+    The interpreter lock is let go meanwhile. What is sorted already, as a whole or in runs, takes
+    less time. Raises ValueError unless data is so many whole records.
+    """
+
 class Status:
     """What stat(2) says of a name; the fields are those of `os.stat_result`."""
 

@@ -20,6 +20,7 @@ from cas._native import (
     look,
     look_at_open,
     look_into,
+    sort_records,
 )
 
 # The check value of the catalogue of CRCs, then RFC 3720, B.4.
@@ -169,3 +170,28 @@ def test_a_directory_is_open_only_while_it_is_looked_into(directory: int) -> Non
     for _ in range(10):
         look_into(directory, b"d", os.O_NOFOLLOW, 10, b"")
     assert before == os.listdir("/proc/self/fd")
+
+
+@given(st.integers(1, 50), st.data())
+def test_records_are_sorted_as_lists_of_bytes_are(size: int, draw: st.DataObject) -> None:
+    records = draw.draw(st.lists(st.binary(min_size=size, max_size=size), max_size=200))
+    joined = b"".join(records)
+    for data in (joined, bytearray(joined), memoryview(joined)):
+        assert b"".join(sorted(records)) == sort_records(data, size)
+
+
+def test_what_is_no_whole_records_is_refused() -> None:
+    for size in (0, 3):
+        with pytest.raises(ValueError, match="even"):
+            sort_records(b"abcd", size)
+    for size in (-1, 2**64):
+        with pytest.raises(OverflowError):
+            sort_records(b"abcd", size)
+
+
+def test_records_are_sorted_while_other_threads_go_on() -> None:
+    data = os.urandom(48 * 100_000)
+    records = sorted(data[at : at + 48] for at in range(0, len(data), 48))
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(sort_records, [data] * 4, [48] * 4):
+            assert b"".join(records) == found

@@ -8,18 +8,21 @@ make of that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
-from cas.archive import AnyRecipe, ArchiveRecipe
+from cas.archive import AnyRecipe, ArchiveRecipe, decode_any_recipe
 from cas.entry import Content, Entry
-from cas.ids import Digest
+from cas.errors import DamageError, FormatError
+from cas.ids import Digest, digest_of
+from cas.interfaces import Location
 from cas.snapshot import Snapshot
 from cas.store.store import Store
 
+Places = Mapping[Digest, Location | None]  # of recipes; None where one is not here
 
-@dataclass(frozen=True, slots=True)
-class Part:
+
+class Part(NamedTuple):  # and no dataclass: there are millions, and it is made in half the time
     """Chunks that follow one another in a file: those of one of its recipes, or its only one.
 
     `page` and `first` are the place of the first of them in a chunk space, by which origins name
@@ -56,28 +59,40 @@ def tier_chunks(store: Store, snapshot: Snapshot) -> Iterator[Part]:
     for ref in snapshot.pages:
         first = 0
         entries = store.page(ref.id)
-        lost = _lost(store, entries)
+        places = _places(store, entries)
         for entry in entries:
             content = entry.content
-            if content is not None and content.chunk_count:
-                yield from _parts(store, entry, content, ref.id, first, lost)
-                first += content.chunk_count
+            if content is None or not content.chunk_count:
+                continue
+            if content.parts and None not in map(places.__getitem__, content.parts):
+                yield from _parts(store, entry, content, ref.id, first, places)
+            else:
+                yield Part(entry, content, ref.id, first, (content.digest,), (content.size,))
+            first += content.chunk_count
 
 
-def _lost(store: Store, entries: list[Entry]) -> set[Digest]:
-    """The recipes of a page that are not here: none, unless they were damaged."""
+def _places(store: Store, entries: list[Entry]) -> Places:
+    """Where the recipes of a page are, asked all at once: None but for those that were damaged."""
     parts = [part for entry in entries if entry.content for part in entry.content.parts]
-    held = store.index.held(parts) if parts else []
-    return {part for part, here in zip(parts, held, strict=True) if not here}
+    return dict(zip(parts, store.reader.locate(parts), strict=True)) if parts else {}
 
 
 def _parts(
-    store: Store, entry: Entry, content: Content, page: Digest, first: int, lost: set[Digest]
+    store: Store, entry: Entry, content: Content, page: Digest, first: int, places: Places
 ) -> Iterator[Part]:
-    if not content.parts or not lost.isdisjoint(content.parts):
-        yield Part(entry, content, page, first, (content.digest,), (content.size,))
-        return
     for part in content.parts:
-        recipe = store.recipe(part)
+        recipe = _recipe(store, part, places[part])
         yield Part(entry, content, page, first, recipe.ids, recipe.lengths, recipe)
         first += len(recipe.ids)
+
+
+def _recipe(store: Store, part: Digest, place: Location | None) -> AnyRecipe:
+    """As `store.recipe`, for one that has been located: half of the time. Whatever is wrong there,
+    be it that the index has changed since, `store.recipe` finds out about."""
+    try:
+        encoded = store.reader.read(place) if place is not None else b""
+        if digest_of(encoded) == part:
+            return decode_any_recipe(bytes(encoded))
+    except (DamageError, FormatError):
+        pass
+    return store.recipe(part)

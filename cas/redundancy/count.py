@@ -13,25 +13,25 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 
-from cas.ids import DIGEST_SIZE, Digest
+from cas.ids import Digest
 from cas.redundancy.records import (
     LABEL_AT,
-    LABELS_LIMIT,
     LENGTH_MOST,
-    RECORD_SIZE,
-    ROW_AT,
-    ROW_BITS,
+    RECORD,
+    ROW_MOST,
     TIER_AT,
     Inside,
     Labels,
     Recorder,
 )
 from cas.redundancy.runs import RECORDS_AT_ONCE, SortedRuns
-from cas.redundancy.tally import Count, Sum
+from cas.redundancy.tally import Count
 from cas.snapshot import Snapshot
 from cas.store.store import Store
 
-Seen = Callable[[list[Digest], list[int]], Sequence[bool]]  # ids and labels: whether each is held
+Seen = Callable[
+    [list[Digest], Sequence[int]], Sequence[bool]
+]  # ids and labels: whether each is held
 Late = Callable[[list[Digest]], Sequence[int]]  # a label for each id
 
 
@@ -55,7 +55,7 @@ def count(
     """
     counted = Count()
     recorder = Recorder(store, counted, labels, inside)
-    with SortedRuns(RECORD_SIZE, at_once=at_once) as runs:
+    with SortedRuns(RECORD.size, at_once=at_once) as runs:
         for snapshot in snapshots:
             for records in recorder.tier(snapshot):
                 runs.add(records)
@@ -77,83 +77,62 @@ class _Groups:
         self._counted = counted
         self._seen = seen
         self._late = late
-        self._unlabelled: tuple[list[Digest], list[int], list[int]] = ([], [], [])
-        self._id = b""
-        self._tails: list[int] = []
-        self._asked: tuple[list[Digest], list[int], list[int], list[Sum]] = ([], [], [], [])
+        self._id = Digest(b"")
+        self._measure = 0
+        self._places: list[int] = []  # of the group that is open
 
-    def take(self, batch: list[bytes]) -> None:
-        """The next records."""
-        id_, tails = self._id, self._tails
-        number = int.from_bytes
-        for record in batch:
-            if record[:DIGEST_SIZE] != id_:
-                if tails:
-                    self._close(id_, tails)
-                id_, tails = record[:DIGEST_SIZE], []
-            tails.append(number(record[DIGEST_SIZE:], "big"))
-        self._id, self._tails = id_, tails
-        self._ask()
+    def take(self, batch: bytes) -> None:
+        """The next records, end to end."""
+        open_id, measure, places = self._id, self._measure, self._places
+        ids, measures, sets = list[Digest](), list[int](), list[int]()
+        for id_, place, its in RECORD.iter_unpack(batch):
+            if id_ == open_id:
+                places.append(place)
+                continue
+            if places:
+                ids.append(open_id)
+                measures.append(measure)
+                sets.append(self._tiers(places, measure))
+            open_id, measure, places = id_, its, [place]
+        self._id, self._measure, self._places = open_id, measure, places
+        self._add(ids, measures, sets)
 
     def end(self) -> None:
         """There are no more."""
-        if self._tails:
-            self._close(self._id, self._tails)
-        self._ask()
+        if self._places:
+            tiers = self._tiers(self._places, self._measure)
+            self._add([self._id], [self._measure], [tiers])
 
-    def _close(self, id_: bytes, tails: list[int]) -> None:
-        """All records of one chunk: the first says its length and label."""
-        first = tails[0]
-        length = first & LENGTH_MOST
-        label = first >> LABEL_AT & LABELS_LIMIT - 1
-        tiers = 1 << (first >> TIER_AT)
-        if len(tails) > 1:
-            for tail in tails:
-                tiers |= 1 << (tail >> TIER_AT)
-            self._note_rows(tails, tiers, length)
-        if self._late is None:
-            self._count(id_, label, tiers, length)
-            return
-        ids, sets, lengths = self._unlabelled
-        ids.append(Digest(id_))
-        sets.append(tiers)
-        lengths.append(length)
-
-    def _count(self, id_: bytes, label: int, tiers: int, length: int) -> None:
-        total = self._counted.groups.get((tiers, label))
-        if total is None:
-            total = self._counted.groups[tiers, label] = Sum()
-        total.bytes += length
-        total.chunks += 1
-        if self._seen is not None:
-            ids, labels, lengths, totals = self._asked
-            ids.append(Digest(id_))
-            labels.append(label)
-            lengths.append(length)
-            totals.append(total)
-
-    def _note_rows(self, tails: list[int], tiers: int, length: int) -> None:
-        counted = self._counted
-        rows = [tail >> ROW_AT & 2**ROW_BITS - 1 for tail in tails]
+    def _tiers(self, places: list[int], measure: int) -> int:
+        """The set of tiers that have a chunk, from its places; what they share is noted."""
+        tiers = 1 << (places[0] >> TIER_AT)
+        if len(places) == 1:
+            return tiers
+        for place in places:
+            tiers |= 1 << (place >> TIER_AT)
+        counted, length = self._counted, measure & LENGTH_MOST
+        rows = [place & ROW_MOST for place in places]
         for row in rows[1:]:
             counted.repeated[row] += length
         if tiers & (tiers - 1):
             for row in rows:
                 counted.shared[row] += length
                 counted.partners[row] |= tiers
+        return tiers
 
-    def _ask(self) -> None:
-        """Ask for the labels of the chunks since the last time, and what of them is held."""
-        if self._late is not None:
-            ids, sets, lengths = self._unlabelled
-            for id_, label, tiers, length in zip(ids, self._late(ids), sets, lengths, strict=True):
-                self._count(id_, label, tiers, length)
-            self._unlabelled = ([], [], [])
+    def _add(self, ids: list[Digest], measures: list[int], sets: list[int]) -> None:
+        """Add up distinct chunks; ask for their labels, and which of them are held."""
+        lengths = [measure & LENGTH_MOST for measure in measures]
+        labels = (
+            [measure >> LABEL_AT for measure in measures] if self._late is None else self._late(ids)
+        )
+        totals = list(map(self._counted.groups.__getitem__, zip(sets, labels, strict=True)))
+        for total, length in zip(totals, lengths, strict=True):
+            total.bytes += length
+            total.chunks += 1
         if self._seen is None:
             return
-        asked, labels, lengths, totals = self._asked
-        for held, length, total in zip(self._seen(asked, labels), lengths, totals, strict=True):
+        for held, total, length in zip(self._seen(ids, labels), totals, lengths, strict=True):
             if not held:
                 total.missing += length
                 total.missing_chunks += 1
-        self._asked = ([], [], [], [])

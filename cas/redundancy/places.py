@@ -69,9 +69,10 @@ def find_places(counted: Count, *, most: int) -> Places:
             elif sort == FILE:
                 files.offer(place.shared - place.repeated, place)
             kind = kind_of(path.removesuffix(INSIDE) if sort == REST else path)
-            if kind not in kinds and len(kinds) >= KINDS_LIMIT:
-                kind = NONE
-            kinds.setdefault(kind, Place(-1, kind)).add(place)
+            if kind not in kinds:
+                kind = kind if len(kinds) < KINDS_LIMIT else NONE
+                kinds.setdefault(kind, Place(-1, kind))
+            kinds[kind].add(place)
             tree.add(place, begins_archive=sort == REST)
             row += 1
         tree.end()
@@ -126,11 +127,9 @@ class _Tree:
 
     def add(self, file: Place, *, begins_archive: bool) -> None:
         """The next file; or what of an archive is no member's, which stands before those."""
-        parts = file.name.split(b"/")[:-1]
-        while self._open and not self._holds(parts):
-            self._close()
-        for depth in range(len(self._open), len(parts)):
-            self._open.append(_Directory(Place(self._tier, b"/".join(parts[: depth + 1]))))
+        name = file.name.rpartition(b"/")[0]
+        if not self._open or name != self._open[-1].place.name:
+            self._enter(name.split(b"/") if name else [])
         if self._open:
             directory = self._open[-1]
             directory.is_archive |= begins_archive
@@ -141,6 +140,13 @@ class _Tree:
         """There are no more."""
         while self._open:
             self._close()
+
+    def _enter(self, parts: list[bytes]) -> None:
+        """Leave and begin directories until that of these parts is the last."""
+        while self._open and not self._holds(parts):
+            self._close()
+        for depth in range(len(self._open), len(parts)):
+            self._open.append(_Directory(Place(self._tier, b"/".join(parts[: depth + 1]))))
 
     def _holds(self, parts: list[bytes]) -> bool:
         depth = len(self._open)

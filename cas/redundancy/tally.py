@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from cas.redundancy.paths import Paths
@@ -48,7 +49,7 @@ class Count:
     """
 
     tiers: list[TierCount] = field(default_factory=list)
-    groups: dict[tuple[int, int], Sum] = field(default_factory=dict)
+    groups: defaultdict[tuple[int, int], Sum] = field(default_factory=lambda: defaultdict(Sum))
     unpacked: array[int] = field(default_factory=lambda: array("Q"))
     repeated: array[int] = field(default_factory=lambda: array("Q"))
     shared: array[int] = field(default_factory=lambda: array("Q"))
@@ -67,9 +68,8 @@ class Count:
             total.missing_chunks += group.missing_chunks
         return sums
 
-    def begin_row(self, path: bytes, sort: int) -> None:
-        """Begin the row of a file of the last tier."""
-        self.tiers[-1].rows += 1
-        self.unpacked.append(0)
+    def add_row(self, path: bytes, sort: int, unpacked: int) -> None:
+        """The row of the next file of the last tier."""
+        self.unpacked.append(unpacked)
         self.sorts.append(sort)
         self.paths.add(path)

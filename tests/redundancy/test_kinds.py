@@ -24,6 +24,10 @@ from cas.redundancy.kinds import kind_of
         (b"latin.\xe4\xf6", b""),
         (b"x.averyveryverylongextension", b""),
         (b"ends.", b""),
+        (b"..so", b""),
+        (b".a.tar.gz", b"tar.gz"),
+        (b"a..so", b"so"),
+        (b"a.so.1.2", b"so"),
     ],
 )
 def test_kind(path: bytes, kind: bytes) -> None:

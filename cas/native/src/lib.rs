@@ -12,6 +12,7 @@ pub mod look;
 pub mod place;
 #[cfg(feature = "python")]
 mod python;
+pub mod records;
 pub mod replay;
 #[cfg(feature = "python")]
 mod replay_python;

@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView};
 
 use crate::place::{Dress, NewFile};
 use crate::replay_python::Replay;
-use crate::{cpu, crc, look, place, scout, sha};
+use crate::{cpu, crc, look, place, records, scout, sha};
 
 /// Below this a checksum takes less time than letting the lock go and getting it again may.
 const UNLOCK_FROM: usize = 64 * 1024;
@@ -28,7 +28,7 @@ mod _native {
     #[pymodule_export]
     use super::{
         Replay, Scout, Sha256, Status, cpu_features, crc32c, describe, dress_directories, look_at,
-        look_at_open, look_into, place_files, sha256_pairs, sha256s, sync_file_system,
+        look_at_open, look_into, place_files, sha256_pairs, sha256s, sort_records, sync_file_system,
     };
 }
 
@@ -116,6 +116,19 @@ fn sha256s<'py>(
         one.borrow_mut().0 = state;
     }
     Ok(found.iter().map(|digest| PyBytes::new(py, digest)).collect())
+}
+
+/// The records of `size` bytes that data is made of, in order.
+#[pyfunction]
+#[pyo3(signature = (data, size, /))]
+fn sort_records<'py>(data: &Bound<'py, PyAny>, size: usize) -> PyResult<Bound<'py, PyBytes>> {
+    let held = as_bytes(data)?;
+    let plain = held.as_bytes();
+    if size == 0 || plain.len() % size != 0 {
+        return Err(PyValueError::new_err("the records do not come out even"));
+    }
+    let ordered = data.py().detach(|| records::sorted(plain, size));
+    Ok(PyBytes::new(data.py(), &ordered))
 }
 
 /// What stat(2) says of a name.
