@@ -4,10 +4,16 @@ Threads put, lanes take. With one lane (`shared` is false) a message is taken on
 the lane. With several, messages are cut into pieces like segments, as frame 0. A TCP connection
 delivers in order, so the count of bytes that the far end has had from a lane says which of its
 pieces have arrived: exactly the others go out again, over other lanes, when a lane is lost or in
-doubt. When everything was taken and a lane has nothing to do, it takes pieces that another has had
-for long (HEDGE_SECONDS) and that it would bring in half the time, so a slow lane does not hold up
-the end of a tier, or a full budget; and before anything new, such as have been on their way for
-OVERDUE_SECONDS.
+doubt.
+
+Some go out twice, because they are late. When everything was taken and a lane has nothing to do, it
+takes pieces that another has had for HEDGE_SECONDS and that it would bring in half the time, so a
+slow lane does not hold up the end of a tier, or a full budget. And before anything new it takes
+such as have been on their way for OVERDUE_SECONDS, and for four times what pieces take of late:
+all behind them waits to be stored. Where a link is full everything takes long, and each copy costs
+what it carries; so while there is something new, no more than 3 % of what arrives goes out
+twice. Lanes get their pieces in turn, and small ones if they are slow: then they are done at about
+the same time, and a copy is of little.
 
 What goes first: what must go over this very lane, what may get lost, messages, segments. A lane may
 send as many bytes of pieces as the far end has allowed it, and pieces are cut to that; small
@@ -32,13 +38,21 @@ from cas.messages import MESSAGES, PIECE_SIZE, Message, Piece, encode_message
 MESSAGES_LIMIT = 4 * 2**20  # bytes of bulky messages queued before whoever makes them waits
 BUDGET = 8 * 2**20
 FRAMES = 6
-HEDGE_SECONDS = 4.0
+HEDGE_SECONDS = 2.0
+SILENT_SECONDS = 4.0  # a lane that brings nothing for so long has no rate to judge it by
 OVERDUE_SECONDS = 10.0  # healthy lanes at 10 % loss have been silent for 11 s, seldom for 5
+OVERDUE_WAITS = 4.0  # and so many times what a piece takes of late
+TWICE_SHARE = 0.03  # of what arrives, this much may be sent twice while there is something new,
+TWICE_MOST = 256 * 1024  # bytes of it at once
+WAITS = 16  # what a piece takes is the mean of about so many
 LOOK_SECONDS = 0.5
 RATE_SECONDS = 8.0  # by what arrived in so many the rest is judged
+ROUND_SECONDS = 0.8  # there, and for the news of it; what comes as soon is not worth a copy
 HEDGE_GAIN = 2.0  # a piece goes out again where that brings it in half the time
 SMALL_MESSAGE = 4 * 1024
 LEAST_PIECE = 512
+PIECE_SECONDS = 0.5  # a lane's pieces are what it brings in this, of at least PIECE_LEAST bytes
+PIECE_LEAST = 8 * 1024
 OWN_LIMIT = 256  # messages for one lane; of beats and credits the last ones tell all
 LOOSE_LIMIT = 256  # messages that may get lost
 ARRIVALS_LIMIT = 1024
@@ -108,6 +122,12 @@ class _Lane:
         since, before = self.arrivals[0]
         return (self.arrived - before) / max(now - since, 1.0)
 
+    def piece_size(self, now: float) -> int:
+        """How large a piece may be: what is late, and goes out again, is the less the smaller."""
+        if not self.arrived:
+            return PIECE_SIZE
+        return int(min(max(self.rate(now) * PIECE_SECONDS, PIECE_LEAST), PIECE_SIZE))
+
     def _forget(self, now: float) -> None:
         while self.arrivals and self.arrivals[0][0] < now - RATE_SECONDS:
             self.arrivals.popleft()
@@ -132,6 +152,10 @@ class Outbox:
         self._frames: dict[int, int] = {}  # how many segments of each are here
         self._unacked_bytes = 0
         self._look_again = 0.0
+        self._wait = 0.0  # seconds from taking a piece to its arrival, of late
+        self._twice = float(
+            TWICE_MOST
+        )  # bytes that may be sent again, though there is something new
         self._closed = False
         self.shared = False
         self.budget = BUDGET
@@ -226,11 +250,15 @@ class Outbox:
             mine = self._lanes.get(lane)
             if mine is None:
                 return
-            mine.note(self._clock(), total)
+            now = self._clock()
+            self._twice = min(TWICE_MOST, self._twice + TWICE_SHARE * max(0, total - mine.arrived))
+            mine.note(now, total)
             while mine.on_the_way and mine.on_the_way[0][0] <= total:
                 _, (key, start, end) = mine.on_the_way.popleft()
                 blob = self._blobs.get(key)
                 if blob is not None:
+                    if (taken := blob.taken[start]).lane == lane:
+                        self._wait += (now - taken.since - self._wait) / WAITS
                     blob.note_arrival(start, end)
                     if key[0] == MESSAGES and blob.is_whole_there:
                         self._forget(key)
@@ -322,7 +350,7 @@ class Outbox:
         size = end - start
         if not self.shared or (key[0] == MESSAGES and len(blob.data) <= SMALL_MESSAGE):
             return size
-        room = min(size, mine.allowed - mine.sent)
+        room = min(size, mine.allowed - mine.sent, mine.piece_size(self._clock()))
         if room < min(size, LEAST_PIECE):
             return 0
         return size if start in blob.taken else room
@@ -342,23 +370,30 @@ class Outbox:
             return None
         if mine.allowed - mine.sent < LEAST_PIECE:
             return None  # it could take nothing, and others would not be given what there is
-        found = self._late(lane, mine, OVERDUE_SECONDS)
-        if found is None:
+        found = self._late(lane, mine, max(OVERDUE_SECONDS, OVERDUE_WAITS * self._wait))
+        if found is None or found[2] - found[1] > self._twice:
             self._look_again = self._clock() + LOOK_SECONDS
+            return None
+        self._twice -= found[2] - found[1]
         return found
 
     def _late(self, lane: int, mine: _Lane, seconds: float) -> _Extent | None:
         """A piece that another lane has had for so long, and that this one would bring sooner; of
         the oldest blob first."""
         now = self._clock()
+        usual = self._usual_rate(now)
         for key, start, blob in self._missing() if self.shared else ():
             taken = blob.taken[start]
-            if taken.lane in (lane, NOBODY) or now - taken.since <= seconds:
+            waits = now - taken.since
+            if taken.lane in (lane, NOBODY) or waits <= seconds:
                 continue
             holder = self._lanes[taken.lane]
+            rate = holder.rate(now)
+            if not rate and waits <= SILENT_SECONDS:
+                continue
             # A lane with nothing to do has no rate of its own: it is taken for one like the others.
-            mine_to_do = (taken.end - start + mine.sent - mine.arrived) / self._usual_rate(now)
-            if (taken.due - holder.arrived) / max(holder.rate(now), 1.0) > HEDGE_GAIN * mine_to_do:
+            mine_to_do = ROUND_SECONDS + (taken.end - start + mine.sent - mine.arrived) / usual
+            if (taken.due - holder.arrived) / max(rate, 1.0) > HEDGE_GAIN * mine_to_do:
                 is_room = self._room(mine, key, blob, start, taken.end)
                 return (key, start, taken.end) if is_room else None
         return None

@@ -22,7 +22,18 @@ from cas.messages import (
     Piece,
     decode_whole,
 )
-from cas.outbox import FRAMES, HEDGE_SECONDS, LEAST_PIECE, LOOSE_LIMIT, OWN_LIMIT, Outbox
+from cas.outbox import (
+    FRAMES,
+    HEDGE_SECONDS,
+    LEAST_PIECE,
+    LOOSE_LIMIT,
+    OVERDUE_SECONDS,
+    OWN_LIMIT,
+    PIECE_LEAST,
+    SILENT_SECONDS,
+    TWICE_MOST,
+    Outbox,
+)
 from cas.pieces import Assembler
 
 ALL = 2**60
@@ -123,7 +134,7 @@ def test_a_piece_that_another_lane_has_had_since_stays_with_it(
 ) -> None:
     outbox.put_segment((1, 0), bytes(10))
     assert take(outbox, 0) is not None
-    clock.now = HEDGE_SECONDS + 1
+    clock.now = SILENT_SECONDS + 1
     assert take(outbox, 1) is not None
     outbox.lane_lost(0)
     assert take(outbox, 1) is None
@@ -146,7 +157,7 @@ def test_a_lane_with_nothing_to_do_takes_what_is_late(outbox: Outbox, clock: Clo
     drain(outbox, 0)
     outbox.arrived(0, PIECE_SIZE)
     assert [] == drain(outbox, 1)
-    clock.now = HEDGE_SECONDS + 0.1
+    clock.now = SILENT_SECONDS + 0.1
     assert [PIECE_SIZE, 2 * PIECE_SIZE] == [piece.offset for piece in drain(outbox, 1)]
     assert [] == drain(outbox, 0)  # its own are no news, and those of 1 are fresh
     outbox.ack(((1, 0),))
@@ -290,17 +301,17 @@ def test_everything_arrives_once_whatever_happens_to_lanes(seed: int) -> None:
 
 
 def test_what_its_lane_brings_soon_is_left_to_it(outbox: Outbox, clock: Clock) -> None:
-    outbox.put_segment((1, 0), bytes(12 * PIECE_SIZE))
-    taken = [take(outbox, 0) for _ in range(10)] + [take(outbox, 1) for _ in range(2)]
+    outbox.put_segment((1, 0), bytes(14 * PIECE_SIZE))
+    taken = [take(outbox, 0) for _ in range(12)] + [take(outbox, 1) for _ in range(2)]
     assert None not in taken
     for second in range(1, 7):  # both bring a piece a second
         clock.now = second
         outbox.arrived(0, second * PIECE_SIZE)
         outbox.arrived(1, min(second, 2) * PIECE_SIZE)
     assert clock.now > HEDGE_SECONDS
-    late = take(outbox, 1)  # four are left with lane 0, and the last of them would take it 4 s
+    late = take(outbox, 1)  # six are left with lane 0, and the last of them would take it 6 s
     assert late is not None
-    assert late.offset >= 8 * PIECE_SIZE
+    assert late.offset >= 10 * PIECE_SIZE
 
 
 def test_a_segment_can_ask_for_a_smaller_budget(outbox: Outbox) -> None:
@@ -314,3 +325,55 @@ def test_a_segment_can_ask_for_a_smaller_budget(outbox: Outbox) -> None:
     outbox.ack(((1, 0), (1, 2)))
     waiting.join(120)
     assert [1] == [piece.segment for piece in drain(outbox, 0)]
+
+
+def test_a_slow_lane_gets_small_pieces(outbox: Outbox, clock: Clock) -> None:
+    outbox.put_segment((1, 0), bytes(8 * PIECE_SIZE))
+    assert PIECE_SIZE == len(take_one(outbox, 0).data)  # nothing is known of it yet
+    for second in range(1, 6):
+        clock.now = float(second)
+        outbox.arrived(0, second * 10_000)
+    assert PIECE_LEAST == len(take_one(outbox, 0).data)
+    for second in range(6, 12):
+        clock.now = float(second)
+        outbox.arrived(0, 50_000 + (second - 5) * 60_000)
+    assert 20_000 <= len(take_one(outbox, 0).data) <= 30_000
+
+
+def test_little_goes_out_twice_while_there_is_something_new(outbox: Outbox, clock: Clock) -> None:
+    outbox.put_segment((1, 0), bytes(16 * PIECE_SIZE))
+    for _ in range(8):
+        take_one(outbox, 0)  # and nothing of it arrives
+    outbox.put_segment((1, 1), bytes(64 * PIECE_SIZE))
+    clock.now = OVERDUE_SECONDS + 1
+    pieces = []
+    for _ in range(20):
+        pieces.append(take_one(outbox, 1))
+        clock.now += 1
+    again = [piece for piece in pieces if (piece.segment, piece.offset // PIECE_SIZE) < (0, 8)]
+    assert TWICE_MOST == size(again)
+    outbox.arrived(1, size(pieces) // 2)
+    clock.now += 1
+    # What may go twice for that is less than a piece.
+    assert take_one(outbox, 1).offset >= 8 * PIECE_SIZE
+
+
+def test_what_takes_long_everywhere_is_not_sent_twice(outbox: Outbox, clock: Clock) -> None:
+    outbox.put_segment((1, 0), bytes(40 * PIECE_SIZE))
+    sent = 0
+    for _ in range(20):  # each piece takes 8 s
+        sent += len(take_one(outbox, 0).data)
+        clock.now += 8
+        outbox.arrived(0, sent)
+    late = take_one(outbox, 0)
+    clock.now += OVERDUE_SECONDS + 1
+    assert late.offset != take_one(outbox, 1).offset
+    clock.now += 4 * 8
+    assert late.offset == take_one(outbox, 1).offset
+
+
+def take_one(outbox: Outbox, lane: int) -> Piece:
+    """The next piece for a lane, which there must be."""
+    piece = take(outbox, lane)
+    assert piece is not None
+    return piece
