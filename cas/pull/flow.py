@@ -1,18 +1,21 @@
 """How many payload bytes the far end may send on each lane: credit, and a limit over all of it.
 
 What is under way on a lane waits for that lane, however slow it turns out to be, while others could
-have brought it. So a lane gets credit for what it brings in its round trip and 2 s more, which
-leaves the far end time to find the next segment; at least 32 KiB (128 KiB on each of 24 lanes are
-40 s of a link of 80 kB/s: much of what has come then waits for a slow lane), at most 4 MiB (20 MB/s
-at 200 ms, on each lane). Credit is told as a total since the lane was opened, so that it can be
-repeated and never be taken back. The same message says what has arrived, for the far end keeps it
-until then: so there is one when a quarter of the window has come or is free, or 256 KiB, and within
-a second after anything came.
+have brought it; and a segment, and all that follows it in its frame, waits for its last piece. So a
+lane gets credit for what it brings in its round trip and 2 s more, which leaves the far end time to
+find the next segment: 32 KiB at first, then at least 16 KiB (32 KiB on each of 24 lanes are 13 s of
+a link of 80 kB/s), at most 4 MiB (20 MB/s at 200 ms, on each lane). Credit is told as a total since
+the lane was opened, so that it can be repeated and never be taken back. The same message says what
+has arrived, for the far end keeps it until then: so there is one when a quarter of the window has
+come or is free, within 16 and 256 KiB, or half the window, and within 2 s after anything came. Each
+is answered by an acknowledgement of TCP's, and where a queue is short, those drop payload.
 
 The rate is that of the last 2 s, and of one second while there were less: what comes in the first
 round trip then triples the window with each further one, and 4 MiB are reached after four or five.
-A silence of 4 s or more before belongs to them: when TCP has filled a gap, all that waited behind
-it is there at once, and a window for that rate would be minutes of work that is not taken back.
+But it is at least that of the last 8 s, so that a lane keeps its window over a pause, and at most
+one and a half times as much: when TCP has filled a gap, all that waited behind it is there at once,
+and a window for that rate would be minutes of work that is not taken back. The round trip counts as
+half a second at most: an echo waits behind the payload, by 4 to 8 s where the link is full.
 
 A limit (`Throttle`) is kept by holding credit back: nothing is sent that was not allowed, and TCP
 is not made to stall. It is a token bucket over all lanes, given out in portions of a twentieth of a
@@ -32,15 +35,17 @@ from __future__ import annotations
 from collections import deque
 from weakref import WeakSet
 
-WINDOW_LEAST, WINDOW_MOST = 32 * 1024, 4 * 2**20
+WINDOW_START, WINDOW_LEAST, WINDOW_MOST = 32 * 1024, 16 * 1024, 4 * 2**20
 AHEAD_SECONDS, LIMITED_AHEAD_SECONDS = 2.0, 0.5
 RATE_SECONDS, RATE_LEAST_SECONDS = 2.0, 1.0
-GAP_SECONDS = 4.0
+USUAL_SECONDS, USUAL_BUCKET_SECONDS = 8.0, 0.5
+USUAL_TIMES = 1.5  # more than usual is not trusted to last
 BUCKET_SECONDS = 0.05  # arrivals within this count as one
-RTT_SECONDS = 0.2  # as long as none is known
+RTT_SECONDS, RTT_MOST_SECONDS = 0.2, 0.5  # as long as none is known; to be believed
 RTT_SAMPLES = 8  # the least of these: an echo waits behind the payload
-UPDATE_SHARE, UPDATE_MOST = 4, 256 * 1024  # a message for a quarter of the window, or so much
-UPDATE_SECONDS = 1.0
+UPDATE_SHARE = 4  # a message for a quarter of the window,
+UPDATE_LEAST, UPDATE_MOST = 16 * 1024, 256 * 1024  # within these
+UPDATE_SECONDS = 2.0
 FLOWING_SECONDS = 2.0
 
 TICK_SECONDS = 0.25
@@ -82,12 +87,12 @@ class Throttle:
         """How many share it."""
         return len(self._flows)
 
-    def least_window(self, rtt: float) -> int:
-        """What a lane may have outstanding however slow it is."""
+    def least_window(self, rtt: float, least: int) -> int:
+        """What a lane may have outstanding however slow it is: `least` without a limit."""
         if self._rate is None:
-            return WINDOW_LEAST
+            return least
         share = 2 * self._rate * (rtt + OUTSTANDING_SECONDS) / max(1, self.lanes)
-        return max(self._portion, min(WINDOW_LEAST, int(share)))
+        return max(self._portion, min(least, int(share)))
 
     def take(self, flow: LaneFlow, wanted: int, now: float) -> int:
         """How many of the bytes `wanted` a lane may be allowed now; they are taken."""
@@ -125,17 +130,48 @@ class Throttle:
         self._at = now
 
 
+class _Recent:
+    """What came within the last `seconds`, counted in buckets."""
+
+    def __init__(self, seconds: float, bucket: float) -> None:
+        self._seconds, self._bucket = seconds, bucket
+        self._came: deque[tuple[float, int]] = deque()  # since when, bytes
+        self._size = 0
+
+    def add(self, size: int, now: float) -> None:
+        """So many bytes came."""
+        self._size += size
+        if self._came and now - self._came[-1][0] < self._bucket:
+            began, before = self._came.pop()
+            self._came.append((began, before + size))
+        else:
+            self._came.append((now, size))
+
+    def rate(self, now: float, since: float | None = None) -> float:
+        """Bytes a second; of the time since `since`, or since the first of it came, at least a
+        second, if that is less."""
+        while self._came and self._came[0][0] <= now - self._seconds:
+            self._size -= self._came.popleft()[1]
+        if since is None:
+            since = self._came[0][0] if self._came else now
+        return self._size / min(self._seconds, max(now - since, RATE_LEAST_SECONDS))
+
+    def __len__(self) -> int:
+        return len(self._came)
+
+
 class LaneFlow:
     """One lane's credit. `now` is in seconds of the monotonic clock."""
 
     def __init__(self, now: float) -> None:
+        self._opened = now
         self._received = 0
         self._granted = 0
         self._told = (now, 0)  # when a message was last due, and what had come by then
-        self._heard = now
+        self.heard = now  # when something came
         self._rtts: deque[float] = deque(maxlen=RTT_SAMPLES)
-        self._came: deque[tuple[float, int]] = deque()  # since when, bytes
-        self._before = now  # when something had come before these
+        self._lately = _Recent(RATE_SECONDS, BUCKET_SECONDS)
+        self._usually = _Recent(USUAL_SECONDS, USUAL_BUCKET_SECONDS)
 
     @property
     def outstanding(self) -> int:
@@ -144,18 +180,15 @@ class LaneFlow:
 
     @property
     def rtt(self) -> float:
-        """The round trip, in seconds."""
-        return min(self._rtts, default=RTT_SECONDS)
+        """The round trip, in seconds, as far as it is not a wait behind the payload."""
+        return min(*self._rtts, RTT_MOST_SECONDS) if self._rtts else RTT_SECONDS
 
     def arrived(self, size: int, now: float) -> bool:
         """So many bytes of pieces came; whether they were allowed."""
-        if self._came and now - self._came[-1][0] < BUCKET_SECONDS:
-            began, before = self._came.pop()
-            self._came.append((began, before + size))
-        else:
-            self._came.append((now, size))
+        self._lately.add(size, now)
+        self._usually.add(size, now)
         self._received += size
-        self._heard = now
+        self.heard = now
         return self._received <= self._granted
 
     def round_trip(self, seconds: float) -> None:
@@ -164,31 +197,25 @@ class LaneFlow:
 
     def rate(self, now: float) -> float:
         """Bytes of pieces a second of late."""
-        while self._came and self._came[0][0] <= now - RATE_SECONDS:
-            self._before = self._came.popleft()[0]
-        if not self._came:
-            return 0.0
-        since = self._came[0][0]
-        if since - self._before > GAP_SECONDS:
-            since = self._before
-        seconds = max(now - since, RATE_LEAST_SECONDS)
-        return sum(size for _, size in self._came) / seconds
+        return self._lately.rate(now)
 
     def is_flowing(self, now: float) -> bool:
         """Whether something has come of late."""
-        return now - self._heard < FLOWING_SECONDS
+        return now - self.heard < FLOWING_SECONDS
 
     def window(self, now: float, throttle: Throttle) -> int:
         """How many bytes there may be outstanding."""
         ahead = AHEAD_SECONDS if throttle.rate is None else LIMITED_AHEAD_SECONDS
-        wished = self.rate(now) * (self.rtt + ahead)
-        return int(min(max(wished, throttle.least_window(self.rtt)), WINDOW_MOST))
+        usual = self._usually.rate(now, self._opened)
+        rate = min(max(self.rate(now), usual), USUAL_TIMES * usual)
+        least = throttle.least_window(self.rtt, WINDOW_LEAST if self._received else WINDOW_START)
+        return int(min(max(rate * (self.rtt + ahead), least), WINDOW_MOST))
 
     def grant(self, now: float, throttle: Throttle) -> int | None:
         """The total of bytes of pieces that the far end may have sent on this lane from now on, as
         far as `throttle` lets it, or None when it is not time for a message. It never falls."""
         window = self.window(now, throttle)
-        step = min(window // UPDATE_SHARE, UPDATE_MOST)
+        step = min(max(window // UPDATE_SHARE, min(window // 2, UPDATE_LEAST)), UPDATE_MOST)
         wanted = self._received + window - self._granted
         taken = throttle.take(self, wanted, now) if wanted >= step else 0
         self._granted += taken

@@ -7,13 +7,15 @@ from collections import deque
 import pytest
 
 from cas.messages import PIECE_SIZE
-from cas.outbox import LEAST_PIECE
+from cas.outbox import LEAST_PIECE, PIECE_LEAST, PIECE_SECONDS
 from cas.pull.flow import (
     PORTION_LEAST,
     TICK_SECONDS,
+    UPDATE_LEAST,
     UPDATE_MOST,
     WINDOW_LEAST,
     WINDOW_MOST,
+    WINDOW_START,
     LaneFlow,
     Throttle,
 )
@@ -47,10 +49,12 @@ class Link:
         self._up: deque[tuple[float, int, int]] = deque()
         self._down: deque[tuple[float, int, int]] = deque()
         self._ticked = -1.0
+        self._now = 0.0
         for flow in self.flows:
             flow.round_trip(rtt)
 
     def step(self, now: float, *, is_down: bool = False) -> None:
+        self._now = now
         while self._up and self._up[0][0] <= now:
             _, lane, self._credit[lane] = self._up.popleft()
         self._send(now, 0 if is_down else int(self._total * STEP))
@@ -80,12 +84,16 @@ class Link:
                     self._down.append((now + self._rtt / 2, lane, self._size[lane]))
 
     def _begun(self, lane: int) -> bool:
-        """Whether a piece is under way, or another may be begun."""
-        size = min(PIECE_SIZE, self._credit[lane] - self._sent[lane])
+        """Whether a piece is under way, or another may be begun, cut as the outbox does."""
+        size = min(self._credit[lane] - self._sent[lane], self._piece_size(lane))
         if not self._left[lane] and size >= LEAST_PIECE:
             self._left[lane] = self._size[lane] = size
             self._sent[lane] += size
         return self._left[lane] > 0
+
+    def _piece_size(self, lane: int) -> int:
+        rate = self.flows[lane].rate(self._now)
+        return int(min(max(rate * PIECE_SECONDS, PIECE_LEAST), PIECE_SIZE)) if rate else PIECE_SIZE
 
     def _ask(self, lanes: set[int], now: float) -> None:
         for lane in sorted(lanes):
@@ -181,27 +189,46 @@ def test_a_limit_above_what_the_link_brings_does_not_hold() -> None:
     assert sum(link.came[2:8]) >= 0.93 * 6e6
 
 
-def test_a_lane_begins_with_the_least_window_and_says_so_once() -> None:
+def test_a_lane_begins_with_a_window_of_its_own_and_says_so_once() -> None:
     flow, free = LaneFlow(0.0), Throttle(0.0)
-    assert WINDOW_LEAST == flow.grant(0.0, free)
+    assert WINDOW_START == flow.grant(0.0, free)
     assert flow.grant(0.0, free) is None
-    assert WINDOW_LEAST == flow.outstanding
-    assert flow.arrived(WINDOW_LEAST // 4 - 1, 0.1)
-    assert flow.grant(0.1, free) is None
-    assert flow.arrived(1, 0.1)
-    assert WINDOW_LEAST // 4 + WINDOW_LEAST == flow.grant(0.1, free)
+    assert WINDOW_START == flow.outstanding
+    size = WINDOW_START // 2
+    assert flow.arrived(size, 1.0)  # half of it in a second
+    assert size + flow.window(1.0, free) == flow.grant(1.0, free)
+    assert 2.2 * size == pytest.approx(flow.window(1.0, free), abs=1)
 
 
-def test_what_has_arrived_is_told_within_a_second_even_if_nothing_is_allowed() -> None:
+def test_what_has_arrived_is_told_within_two_seconds_even_if_nothing_is_allowed() -> None:
     flow, free = LaneFlow(0.0), Throttle(0.0)
-    assert WINDOW_LEAST == flow.grant(0.0, free)
+    assert WINDOW_START == flow.grant(0.0, free)
     flow.arrived(100, 0.2)
-    assert flow.grant(0.9, free) is None
-    assert WINDOW_LEAST == flow.grant(1.0, free)
+    assert flow.grant(1.9, free) is None
+    assert WINDOW_START == flow.grant(2.0, free)
     assert flow.grant(5.0, free) is None
     limited = Throttle(5.0, 1)
-    flow.arrived(WINDOW_LEAST // 4, 5.0)
-    assert WINDOW_LEAST == flow.grant(5.0, limited)
+    flow.arrived(UPDATE_LEAST, 5.0)
+    assert WINDOW_START == flow.grant(5.0, limited)
+
+
+def test_what_a_gap_held_back_is_no_rate() -> None:
+    """TCP fills a gap after some seconds, and what waited behind it is there at once."""
+    flow, free = LaneFlow(0.0), Throttle(0.0)
+    for second in range(1, 9):
+        flow.arrived(5_000, float(second))
+    flow.arrived(30_000, 14.0)
+    assert flow.rate(14.0) == 30_000
+    assert flow.window(14.0, free) <= 2.2 * 1.5 * 8_000
+
+
+def test_a_lane_that_pauses_keeps_what_it_usually_has() -> None:
+    flow, free = LaneFlow(0.0), Throttle(0.0)
+    for second in range(1, 9):
+        flow.arrived(30_000, float(second))
+    assert 0.0 == flow.rate(11.0)
+    assert flow.window(11.0, free) >= 2.2 * 30_000 * 0.6
+    assert WINDOW_LEAST == flow.window(17.0, free)
 
 
 def test_more_than_was_allowed_is_noticed() -> None:
@@ -246,7 +273,7 @@ def test_many_small_arrivals_take_no_memory() -> None:
     for number in range(100_000):
         flow.arrived(1, number / 25_000)
     assert 50_000 == pytest.approx(2 * flow.rate(4.0), rel=0.06)
-    assert len(flow._came) <= 41
+    assert 2 + 41 + 17 >= len(flow._lately) + len(flow._usually)
 
 
 def test_a_lane_that_is_gone_shares_no_limit() -> None:
