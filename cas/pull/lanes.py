@@ -71,7 +71,7 @@ class Lanes:
         self.outbox = Outbox(self._wake)
         self.outbox.shared = True
         self.backlog = 0
-        self.brought = 0  # bytes of pieces
+        self.brought = 0  # bytes of pieces that had not come before
         self.is_awaited = False  # whether the agent has something to do for us
         self._dialer = dialer
         self._attaching = dialer.attaching(agent) if agent else None
@@ -177,6 +177,10 @@ class Lanes:
         """Something useful has come: the far end is not merely answering."""
         if self._minder is not None:
             self._minder.progress()
+
+    def came_again(self, size: int) -> None:
+        """So many bytes of what was received had come before."""
+        self.brought -= size
 
     def since(self) -> tuple[int, int]:
         """Bytes in and out, over all lanes, since this was last asked."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from cas.messages import Credit
+from cas.outbox import LEAST_PIECE
 from cas.pull.flow import LaneFlow, Throttle
 from cas.pull.lane import Lane
 from cas.pull.state import LaneState
 
 BEATS_KEPT = 64
+SPENT_SECONDS = 5.0  # without a byte of what a lane was allowed
 
 
 class Member:
@@ -42,6 +44,11 @@ class Member:
             return None if allowed is None else Credit(self.shown.payload, allowed)
         told, self._told = self._told, self.shown.payload
         return Credit(self._told, self._allowed) if told != self._told else None
+
+    def is_spent(self, now: float) -> bool:
+        """Whether all has come that the far end was allowed to send, or no more of it seems to."""
+        since = self._flow.heard if self.retired is None else max(self.retired, self._flow.heard)
+        return self._flow.outstanding < LEAST_PIECE or now - since > SPENT_SECONDS
 
     def asked(self, beat: int, now: float) -> None:
         """A beat was sent."""

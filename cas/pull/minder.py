@@ -33,7 +33,6 @@ from cas.pull.silence import GIVE_UP_SECONDS, Silence
 from cas.pull.state import LaneState, SyncState
 from cas.transport.base import Dialer
 
-RETIRE_SECONDS = 5.0  # what a lane has been allowed comes in two, and a round trip
 LATE_SECONDS = 3.0  # since the last tick: this process did not run
 BEAT_SECONDS = 15.0
 REFUSAL_SECONDS = 10.0  # what fails later was not refused, but silent
@@ -258,7 +257,7 @@ class Minder:
         for member in sorted(healthy, key=lambda one: one.shown.rate)[: max(surplus, 0)]:
             member.shown.state, member.retired = "retiring", now
         for member in members:
-            if member.retired is not None and now - member.retired > RETIRE_SECONDS:
+            if member.retired is not None and member.is_spent(now):
                 self._lanes.lost(member, "not needed any more")
 
     def _judge(self, member: Member, state: str, worth: int) -> None:

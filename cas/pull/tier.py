@@ -204,7 +204,9 @@ class TierPull:
     async def _piece(self, piece: Piece) -> None:
         before = self._assembler.again
         data = self._assembler.add(piece)
-        self._state.fetched_again += self._assembler.again - before
+        again = self._assembler.again - before
+        self._state.fetched_again += again
+        self._lanes.came_again(again)
         if data is None:
             return
         if self._receiver is None:

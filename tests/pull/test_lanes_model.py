@@ -148,21 +148,21 @@ def test_a_clean_fast_link_is_left_at_the_first_level() -> None:
 
 @pytest.mark.parametrize(
     ("before", "after", "lanes", "share"),
-    [(LOSSY, POLICED, {8}, 0.85), (LOSSY, WORST, {24}, 0.8), (POLICED, LOSSY, {24}, 0.85)],
+    [(LOSSY, POLICED, 12, 0.85), (LOSSY, WORST, 24, 0.8), (POLICED, LOSSY, 24, 0.85)],
     ids=["lossy to policed", "lossy to worst", "policed to lossy"],
 )
 def test_a_link_that_becomes_another_is_followed(
-    before: Link, after: Link, lanes: set[int], share: float
+    before: Link, after: Link, lanes: int, share: float
 ) -> None:
     for seed in range(SEEDS):
         states = run(before, seed, seconds=2 * RUN_SECONDS, becomes=after)
         came = next(model.came for model, _ in states if model.now == RUN_SECONDS)
         *_, (model, climb) = states
         assert share <= (model.came - came) / RUN_SECONDS / after.best
-        assert climb.best in lanes
+        assert lanes == climb.best
 
 
-@pytest.mark.parametrize(("link", "best"), [(LOSSY, 24), (POLICED, 8)], ids=["right", "wrong"])
+@pytest.mark.parametrize(("link", "best"), [(LOSSY, 24), (POLICED, 12)], ids=["right", "wrong"])
 def test_what_was_remembered_is_proved_anew(link: Link, best: int) -> None:
     for seed in range(SEEDS):
         for _, climb in run(link, seed, seconds=200, remembered=24):
