@@ -1,7 +1,8 @@
 """Measures what the documents claim of bad links (docs/benchmarks.md, "Bad links"); needs root.
 
     python tests/bench/link/run.py [NAME...] [--keep FILE] [--json FILE] [--work DIR]
-                                   [--corpus DIR] [--quick] [-- OPTION...]
+                                   [--corpus DIR] [--quick] [--link WORD] [--times N]
+                                   [-- OPTION...]
 
 The links are made by tests/tools/badlink.py, congestion control is cubic. Every speed is a ratio
 to something else in the same run; `--keep` takes what the others did from an earlier one. Options
@@ -72,7 +73,13 @@ def _run(name: str, work: Path, options: argparse.Namespace) -> list[dict[str, o
     benchmark: Benchmark = importlib.import_module(f"tests.bench.link.{name}")
     work.mkdir()
     setting = LinkSetting(
-        work, options.corpus, Keep(options.keep), tuple(options.more), options.quick
+        work,
+        options.corpus,
+        Keep(options.keep),
+        tuple(options.more),
+        options.quick,
+        options.link,
+        options.times,
     )
     started = time.monotonic()
     results: list[dict[str, object]] = []
@@ -98,6 +105,16 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="which, all by default")
     parser.add_argument("--quick", action="store_true", help="short runs, to see that all works")
+    parser.add_argument(
+        "--link", metavar="WORD", default="", help="goodput: only on links that are named so"
+    )
+    parser.add_argument(
+        "--times",
+        type=int,
+        metavar="N",
+        default=1,
+        help="goodput: so many of cas, the worst counts",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="what others did, kept there")
     parser.add_argument("--work", type=Path, metavar="DIR", default=temporary)

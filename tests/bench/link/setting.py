@@ -69,13 +69,16 @@ class Keep:
 @dataclass(frozen=True, slots=True)
 class LinkSetting:
     """What a benchmark is given: an empty directory, the small corpus, what is kept of peers,
-    further options for every `cas sync` that chooses nothing itself, whether to be short."""
+    further options for every `cas sync` that chooses nothing itself, whether to be short; a word in
+    the names of the links that count, and how often cas is measured on each."""
 
     work: Path
     corpus: Path
     keep: Keep
     options: Sequence[str] = ()
     quick: bool = False
+    link: str = ""
+    times: int = 1
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     @contextmanager
