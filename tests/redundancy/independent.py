@@ -21,7 +21,8 @@ import fastcdc
 
 MIN, AVERAGE, MAX = 16 * 1024, 64 * 1024, 256 * 1024
 FILTERS = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
-ARCHIVES = (b"PK\x03\x04", b"!<arch>\n", b"PACK")
+PACK = b"PACK\0\0\0"
+ARCHIVES = (b"PK\x03\x04", b"!<arch>\n", PACK)
 STREAM = "a stream without a name"  # what a compressed stream is extracted to
 EXTRACT = ("tar", "--no-same-owner", "--delay-directory-restore", "--warning=none", "-xf")
 
@@ -122,7 +123,7 @@ def _extract(path: Path, head: bytes, into: Path) -> bool:
         subprocess.run(["unzip", "-qq", "-o", path, "-d", into], stderr=subprocess.DEVNULL)
     elif head.startswith(b"!<arch>\n"):
         subprocess.run(["ar", "x", path.absolute()], cwd=into, stderr=subprocess.DEVNULL)
-    elif head.startswith(b"PACK"):
+    elif head.startswith(PACK):
         _blobs(path, into)
     elif head[:1] == b"\x78" and int.from_bytes(head[:2], "big") % 31 == 0:
         return _inflate(path, into)  # an object of git, for which there is no such tool
