@@ -23,8 +23,8 @@ from tests.cli.example_place import change, make_example_place
 MANUAL = ROOT / "docs" / "cli.md"
 BLOCK = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
 
-# What these print is of the machine, of a host, of a program at the other end, or a page's picture.
-WITHOUT = {"doctor", "bootstrap", "serve", "report"}
+# What these print is of the machine, of a host, or of a program at the other end.
+WITHOUT = {"doctor", "bootstrap", "serve"}
 ALONE = {"adopt"}  # run where nothing is held yet
 
 VARIABLE = (
