@@ -83,13 +83,13 @@ def test_a_dry_run_foretells_what_crosses(place: Place) -> None:
     planned = _lines(place.cas("plan", "--json").stdout)
     assert [one["wire"], two["wire"]] == [e["wire"] for e in planned if e["event"] == "tier"]
     assert one["wire_low"] <= one["wire"] <= one["wire_high"]
-    assert place.cas("sync").returncode == 0
+    _sync_of_no_known_speed(place)
     again = _lines(place.cas("sync", "--dry-run", "--json", "--bwlimit", "80k").stdout)[-1]
     assert (0, 0, 80_000) == tuple(again["estimate"][key] for key in ("wire", "seconds", "rate"))
 
 
 def test_a_dry_run_counts_what_is_held_and_leaves_it_as_it_is(place: Place) -> None:
-    assert place.cas("sync").returncode == 0
+    _sync_of_no_known_speed(place)
     (place.source / "second" / "new.png").write_bytes(os.urandom(200_000))
     before = _held(place)
     done = place.cas("sync", "--dry-run", "--bwlimit", "100k")
@@ -101,6 +101,13 @@ def test_a_dry_run_counts_what_is_held_and_leaves_it_as_it_is(place: Place) -> N
     assert b"at 100 kB/s\n" in done.stderr
     changed, *_ = _lines(place.cas("status", "--json", "second").stdout)
     assert changed["complete"]
+
+
+def _sync_of_no_known_speed(place: Place) -> None:
+    """Fetch everything, and forget how long it took: a busy machine may have taken its time."""
+    assert place.cas("sync").returncode == 0
+    for record in (place.store / "runs").iterdir():
+        record.unlink()
 
 
 def _held(place: Place) -> dict[str, int]:
