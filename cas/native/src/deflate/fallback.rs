@@ -6,11 +6,14 @@ use super::coder::{Coder, Counter, Tree, code_raw};
 use super::codes::{DISTANCE_BASE, DISTANCE_EXTRA, distance_slot};
 use super::{Error, Token, WINDOW};
 
+/// Tokens before whose kinds count.
+const KINDS: usize = 3;
+
 /// Codes tokens by length and distance.
 #[derive(Debug)]
 pub struct Fallback {
-    /// By the kinds of the three tokens before.
-    is_literal: [Counter; 8],
+    /// By the kinds of the tokens before.
+    is_literal: [Counter; 1 << KINDS],
     last_kinds: usize,
     length: Tree,
     is_odd: Counter,
@@ -27,7 +30,7 @@ impl Fallback {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            is_literal: [Counter::new(); 8],
+            is_literal: [Counter::new(); 1 << KINDS],
             last_kinds: 0,
             length: Tree::new(8),
             is_odd: Counter::biased(1000, 2),
@@ -78,8 +81,15 @@ impl Fallback {
         self.saw(token.is_literal());
     }
 
+    /// Sees several.
+    pub fn skip_all(&mut self, tokens: &[Token]) {
+        for token in &tokens[tokens.len().saturating_sub(KINDS)..] {
+            self.skip(*token);
+        }
+    }
+
     fn saw(&mut self, is_literal: bool) {
-        self.last_kinds = (self.last_kinds << 1 | usize::from(is_literal)) & 7;
+        self.last_kinds = (self.last_kinds << 1 | usize::from(is_literal)) & ((1 << KINDS) - 1);
     }
 }
 

@@ -104,13 +104,18 @@ impl<'a> Recorder<'a> {
     }
 
     /// Takes the tokens of a block. Gives whether the expert is right often enough.
-    fn tokens(&mut self, mut pos: usize, tokens: &[Token]) -> bool {
-        for &token in tokens {
-            let is_right = self.expert.predict(self.data, pos) == token;
+    fn tokens(&mut self, mut pos: usize, mut tokens: &[Token]) -> bool {
+        loop {
+            let followed = self.expert.follow(self.data, pos, tokens);
+            (pos, tokens) = (followed.pos, &tokens[followed.count..]);
+            self.run += followed.count as u32;
+            self.seen += followed.count;
+            let (Some(foretold), Some((&token, rest))) = (followed.foretold, tokens.split_first()) else {
+                return true;
+            };
+            let is_right = foretold == token;
             if let Some(doubt) = self.expert.doubt(pos) {
                 self.record.doubted.push_back(Doubted { pos, doubt, is_right });
-            } else if is_right {
-                self.run += 1;
             } else {
                 self.record.runs.push_back(std::mem::take(&mut self.run));
             }
@@ -121,10 +126,9 @@ impl<'a> Recorder<'a> {
                 }
             }
             self.expert.accept(self.data, pos, token);
-            pos += token.len();
+            (pos, tokens) = (pos + token.len(), rest);
             self.seen += 1;
         }
-        true
     }
 
     #[cold]
@@ -197,6 +201,45 @@ impl Hits {
             }
             None => runs.code(coder, &mut self.record.runs),
         }
+    }
+
+    /// How many foretellings are right from here on, but for those doubted: as far as is known without coding.
+    #[inline]
+    #[must_use]
+    pub fn sure(&self) -> usize {
+        let left = self.maybe_runs.as_ref().and_then(|runs| runs.left);
+        match left {
+            Some(ENDLESS) => usize::MAX,
+            left => left.unwrap_or(0) as usize,
+        }
+    }
+
+    /// Passes over `count` of those that are `sure`.
+    #[inline]
+    pub fn pass(&mut self, count: usize) {
+        let maybe_left = self.maybe_runs.as_mut().and_then(|runs| runs.left.as_mut());
+        if let Some(left) = maybe_left.filter(|left| **left != ENDLESS) {
+            *left -= count as u32;
+        }
+    }
+
+    /// Of an encoder's `tokens`, the first of them at `pos`, how many are `sure`, and where they end.
+    #[inline]
+    #[must_use]
+    pub fn sure_of(&self, mut pos: usize, tokens: &[Token]) -> (usize, usize) {
+        let stop = self
+            .record
+            .doubted
+            .front()
+            .map_or(usize::MAX, |doubted| doubted.pos);
+        let sure = self.sure().min(tokens.len());
+        for (count, token) in tokens[..sure].iter().enumerate() {
+            if pos >= stop {
+                return (count, pos);
+            }
+            pos += token.len();
+        }
+        (sure, pos)
     }
 
     /// Codes which of the expert's other foretellings is `token`. Gives nothing if none is.

@@ -17,6 +17,8 @@ pub struct TokenCoder {
     expert: Option<AnyExpert>,
     hits: Option<Hits>,
     misses: Misses,
+    /// What the expert was asked for already, at the position that is coded next.
+    foretold: Option<Token>,
 }
 
 impl TokenCoder {
@@ -32,7 +34,12 @@ impl TokenCoder {
             Some(params) => Misses::Model(Box::new(Model::new(params, start))),
             None => Misses::Fallback(Box::default()),
         };
-        Self { expert, hits, misses }
+        Self {
+            expert,
+            hits,
+            misses,
+            foretold: None,
+        }
     }
 
     /// A block that is not stored begins; `end` as for `code`. `sync`: an empty stored block came just before.
@@ -47,6 +54,41 @@ impl TokenCoder {
         if let (Some(expert), true) = (&mut self.expert, pos < end) {
             expert.stored(data, pos, end);
         }
+    }
+
+    /// Passes over those of an encoder's `tokens`, the first of them at `pos`, for which nothing has to be coded.
+    /// Gives how many they are and where they end.
+    #[inline]
+    pub fn pass(&mut self, pos: usize, tokens: &[Token]) -> (usize, usize) {
+        let (None, Some(hits)) = (&self.expert, &mut self.hits) else {
+            return (0, pos);
+        };
+        let (count, to) = hits.sure_of(pos, tokens);
+        hits.pass(count);
+        self.misses.skip_all(pos, &tokens[..count]);
+        (count, to)
+    }
+
+    /// Adds to a decoder's `tokens`, the next of them at `pos`, those for which nothing has to be read, until there are
+    /// `enough` or they reach to `stop`. Gives where they end.
+    #[inline]
+    pub fn lead(
+        &mut self,
+        data: &[u8],
+        pos: usize,
+        (stop, enough): (usize, usize),
+        tokens: &mut Vec<Token>,
+    ) -> usize {
+        let (Some(expert), Some(hits)) = (&mut self.expert, &mut self.hits) else {
+            return pos;
+        };
+        let before = tokens.len();
+        let enough = enough.min(before.saturating_add(hits.sure()));
+        let led = expert.lead(data, pos, (stop, enough), tokens);
+        hits.pass(led.count);
+        self.misses.skip_all(pos, &tokens[before..]);
+        self.foretold = led.foretold;
+        led.pos
     }
 
     /// Codes the token at `pos`, in a block that ends at `end` as far as that is known, or where the span does.
@@ -66,10 +108,11 @@ impl TokenCoder {
         if pos >= end {
             return Err(OUTSIDE);
         }
-        let foretold = self
-            .expert
-            .as_mut()
-            .map_or(token, |expert| expert.predict(data, pos));
+        let foretold = match (self.foretold.take(), &mut self.expert) {
+            (Some(foretold), _) => foretold,
+            (None, Some(expert)) => expert.predict(data, pos),
+            (None, None) => token,
+        };
         let mut maybe_foretold = None;
         if let Some(hits) = &mut self.hits {
             let is_right = foretold == token;
@@ -110,6 +153,13 @@ impl Misses {
         match self {
             Self::Fallback(fallback) => fallback.skip(token),
             Self::Model(model) => model.skip(pos, token),
+        }
+    }
+
+    fn skip_all(&mut self, pos: usize, tokens: &[Token]) {
+        match self {
+            Self::Fallback(fallback) => fallback.skip_all(tokens),
+            Self::Model(model) => model.skip_all(pos, tokens),
         }
     }
 

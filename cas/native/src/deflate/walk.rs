@@ -103,9 +103,16 @@ impl<'a> Walk<'a> {
         let extent = self.blocks.extent_of(block, self.data.len());
         self.blocks.extent(coder, extent, self.data.len() - from)?;
         let end = self.begin_tokens(block.plain.end);
-        for &token in tokens {
+        let mut rest = tokens;
+        loop {
+            let (count, at) = self.tokens.pass(self.at, rest);
+            self.at = at;
+            let Some((&token, others)) = rest[count..].split_first() else {
+                break;
+            };
             self.tokens.code(coder, self.data, self.at, end, token)?;
             self.at += token.len();
+            rest = others;
         }
         self.blocks.ended(tokens.len(), self.at - from);
         if let Kind::Dynamic(header) = kind {
@@ -213,6 +220,11 @@ impl<'a> Walk<'a> {
         let end = self.begin_tokens(stop);
         let mut tokens = Vec::new();
         while tokens.len() < count && self.at < stop {
+            let until = (stop.min(end), count);
+            self.at = self.tokens.lead(self.data, self.at, until, &mut tokens);
+            if tokens.len() == count || self.at >= stop {
+                break;
+            }
             let token = self.tokens.code(coder, self.data, self.at, end, Token::LITERAL)?;
             self.at += token.len();
             tokens.push(token);

@@ -67,6 +67,51 @@ pub trait Expert {
     /// What was really there, as foretold or not. To be told for every token after it was asked for.
     fn accept(&mut self, data: &[u8], pos: usize, token: Token);
 
+    /// Foretells and accepts `tokens`, the first of them at `pos`, as long as they are as foretold and that is not
+    /// doubted.
+    #[inline]
+    fn follow(&mut self, data: &[u8], mut pos: usize, tokens: &[Token]) -> Followed {
+        for (count, &token) in tokens.iter().enumerate() {
+            let foretold = self.predict(data, pos);
+            if foretold != token || self.doubt(pos).is_some() {
+                let foretold = Some(foretold);
+                return Followed { count, pos, foretold };
+            }
+            self.accept(data, pos, token);
+            pos += token.len();
+        }
+        Followed {
+            count: tokens.len(),
+            pos,
+            foretold: None,
+        }
+    }
+
+    /// Adds to `tokens`, the first of them at `pos`, what it foretells and is not doubted, as if that was what was
+    /// there, until there are `enough` or they reach to `stop`.
+    #[inline]
+    fn lead(
+        &mut self,
+        data: &[u8],
+        mut pos: usize,
+        (stop, enough): (usize, usize),
+        tokens: &mut Vec<Token>,
+    ) -> Followed {
+        let (before, mut foretold) = (tokens.len(), None);
+        while pos < stop && tokens.len() < enough {
+            let token = self.predict(data, pos);
+            if self.doubt(pos).is_some() {
+                foretold = Some(token);
+                break;
+            }
+            self.accept(data, pos, token);
+            tokens.push(token);
+            pos += token.len();
+        }
+        let count = tokens.len() - before;
+        Followed { count, pos, foretold }
+    }
+
     /// Steps that its searches took so far, as `Budget` counts them, if that can be many.
     fn spent(&self) -> usize {
         0
@@ -77,6 +122,17 @@ pub trait Expert {
         self.block(data, pos, end, false);
         parse(self, data, pos, end);
     }
+}
+
+/// How far an expert went over several tokens at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Followed {
+    /// Tokens that were accepted.
+    pub count: usize,
+    /// Where they end.
+    pub pos: usize,
+    /// What was foretold there, and is doubted or was not what is there: to be accepted yet.
+    pub foretold: Option<Token>,
 }
 
 /// Lets an expert have its own way from `pos` to the end of its block.
@@ -168,6 +224,14 @@ impl Expert for AnyExpert {
             Self::Chain(chain) => chain.doubt(pos),
             _ => None,
         }
+    }
+
+    fn follow(&mut self, data: &[u8], pos: usize, tokens: &[Token]) -> Followed {
+        each!(self, expert, expert.follow(data, pos, tokens))
+    }
+
+    fn lead(&mut self, data: &[u8], pos: usize, until: (usize, usize), tokens: &mut Vec<Token>) -> Followed {
+        each!(self, expert, expert.lead(data, pos, until, tokens))
     }
 
     fn spent(&self) -> usize {

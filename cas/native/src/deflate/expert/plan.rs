@@ -5,7 +5,7 @@
 //! *scanner* with a *plan*: the literals up to a match, and the match. When a token was another one, the
 //! scanner goes on behind that, with whatever it has put into its tables.
 
-use super::Expert;
+use super::{Expert, Followed};
 use crate::deflate::Token;
 
 /// Literals up to `at`, then `len` bytes that stand `dist` back as well. `len` 0: nothing is known further on.
@@ -93,7 +93,29 @@ impl<S: Scanner> Planned<S> {
         }
     }
 
+    /// Literals up to the match that is planned, `most` at most.
     #[inline]
+    fn literals_ahead(&mut self, data: &[u8], most: usize) -> usize {
+        if self.pos >= self.plan.at + self.plan.len {
+            self.replan(data);
+        }
+        self.plan.at.saturating_sub(self.pos).min(most)
+    }
+
+    /// The token that `next` gave was what is there.
+    #[inline]
+    fn was_right(&mut self, data: &[u8], token: Token) {
+        self.pos += token.len();
+        if self.pos >= self.plan.at + self.plan.len && self.plan.len > 0 {
+            self.scanner.matched(data, self.plan.at, self.pos, true);
+            if !token.is_literal() {
+                (self.wrong, self.refused) = (0, 0);
+            }
+        }
+    }
+
+    /// Not inline: it is what everything below a scan is to be inlined in.
+    #[inline(never)]
     fn replan(&mut self, data: &[u8]) {
         let longest = if self.wrong < PATIENCE {
             usize::MAX
@@ -149,16 +171,66 @@ impl<S: Scanner> Expert for Planned<S> {
     fn accept(&mut self, data: &[u8], pos: usize, token: Token) {
         debug_assert_eq!(self.pos, pos);
         if token == self.next(data) {
-            self.pos += token.len();
-            if self.pos >= self.plan.at + self.plan.len && self.plan.len > 0 {
-                self.scanner.matched(data, self.plan.at, self.pos, true);
-                if !token.is_literal() {
-                    (self.wrong, self.refused) = (0, 0);
-                }
-            }
+            self.was_right(data, token);
         } else {
             self.surprise(data, token);
             self.pos += token.len();
+        }
+    }
+
+    #[inline]
+    fn follow(&mut self, data: &[u8], pos: usize, tokens: &[Token]) -> Followed {
+        debug_assert_eq!(self.pos, pos);
+        let (mut count, mut foretold) = (0, None);
+        while count < tokens.len() {
+            let ahead = self.literals_ahead(data, tokens.len() - count);
+            let literals = tokens[count..count + ahead]
+                .iter()
+                .take_while(|token| token.is_literal())
+                .count();
+            self.pos += literals;
+            count += literals;
+            if count == tokens.len() {
+                break;
+            }
+            let token = self.next(data);
+            if token != tokens[count] {
+                foretold = Some(token);
+                break;
+            }
+            self.was_right(data, token);
+            count += 1;
+        }
+        let pos = self.pos;
+        Followed { count, pos, foretold }
+    }
+
+    #[inline]
+    fn lead(
+        &mut self,
+        data: &[u8],
+        pos: usize,
+        (stop, enough): (usize, usize),
+        tokens: &mut Vec<Token>,
+    ) -> Followed {
+        debug_assert_eq!(self.pos, pos);
+        let before = tokens.len();
+        while self.pos < stop && tokens.len() < enough {
+            let ahead = self.literals_ahead(data, (stop - self.pos).min(enough - tokens.len()));
+            tokens.extend(std::iter::repeat_n(Token::LITERAL, ahead));
+            self.pos += ahead;
+            if self.pos == stop || tokens.len() == enough {
+                break;
+            }
+            let token = self.next(data);
+            self.was_right(data, token);
+            tokens.push(token);
+        }
+        let (count, pos) = (tokens.len() - before, self.pos);
+        Followed {
+            count,
+            pos,
+            foretold: None,
         }
     }
 }

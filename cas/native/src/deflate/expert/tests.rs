@@ -1,6 +1,6 @@
 //! Every expert on data of all kinds, told tokens that no encoder would write.
 
-use super::{AnyExpert, Expert, Params, menu, parse};
+use super::{AnyExpert, Expert, Followed, Params, menu, parse};
 use crate::deflate::budget::{ADVANCE, EARNED};
 use crate::deflate::{Token, WINDOW};
 
@@ -128,6 +128,73 @@ fn the_same_calls_give_the_same_answers() {
     for params in menu() {
         let run = || follow(&params, &data, 1000, 2, &mut Dice(2));
         assert_eq!(run(), run(), "{params:?}");
+    }
+}
+
+/// Lets `expert` go over the `told` tokens of a block, each of which comes with what is to be foretold for it, several
+/// at once; of the encoder's or the decoder's way, what `of` gives.
+fn at_once(
+    expert: &mut AnyExpert,
+    data: &[u8],
+    mut pos: usize,
+    told: &[(Token, Token)],
+    of: impl Fn(&mut AnyExpert, usize, &[(Token, Token)]) -> Followed,
+) {
+    let mut rest = told;
+    while !rest.is_empty() {
+        let followed = of(expert, pos, rest);
+        let (over, left) = rest.split_at(followed.count);
+        assert_eq!(
+            pos + over.iter().map(|(_, token)| token.len()).sum::<usize>(),
+            followed.pos
+        );
+        (pos, rest) = (followed.pos, left);
+        if let Some((&(guess, token), others)) = left.split_first() {
+            let foretold = followed.foretold.unwrap_or_else(|| expert.predict(data, pos));
+            assert_eq!(guess, foretold);
+            expert.accept(data, pos, token);
+            (pos, rest) = (pos + token.len(), others);
+        }
+    }
+}
+
+#[test]
+fn several_tokens_at_once_are_foretold_as_one_by_one() {
+    let mut dice = Dice(5);
+    for params in menu() {
+        let data = mixture(&mut dice, 20_000);
+        let mut pos = 1 + dice.roll(4_000);
+        let mut experts = [(); 3].map(|()| AnyExpert::new(&params, &data, pos));
+        while pos < data.len() {
+            let (end, sync) = (data.len().min(pos + 1 + dice.power(14)), dice.roll(4) == 0);
+            for expert in &mut experts {
+                expert.block(&data, pos, end, sync);
+            }
+            let [one_by_one, follower, leader] = &mut experts;
+            let (mut told, mut at) = (Vec::new(), pos);
+            while at < end {
+                let guess = one_by_one.predict(&data, at);
+                let token = match dice.roll(64) {
+                    0 => any_token(&mut dice, &data, at, end),
+                    _ => guess,
+                };
+                one_by_one.accept(&data, at, token);
+                told.push((guess, token));
+                at += token.len();
+            }
+            at_once(follower, &data, pos, &told, |expert, pos, rest| {
+                let tokens: Vec<Token> = rest.iter().map(|(_, token)| *token).collect();
+                expert.follow(&data, pos, &tokens)
+            });
+            at_once(leader, &data, pos, &told, |expert, pos, rest| {
+                let enough = rest.iter().take_while(|(guess, token)| guess == token).count();
+                let mut tokens = Vec::new();
+                let led = expert.lead(&data, pos, (end, enough), &mut tokens);
+                assert!(tokens.iter().eq(rest[..led.count].iter().map(|(_, token)| token)));
+                led
+            });
+            pos = end;
+        }
     }
 }
 

@@ -142,6 +142,14 @@ impl Model {
         self.skipped.push(pos, token);
     }
 
+    /// Notes several, the first of them at `pos`.
+    pub fn skip_all(&mut self, mut pos: usize, tokens: &[Token]) {
+        for &token in tokens {
+            self.skipped.push(pos, token);
+            pos += token.len();
+        }
+    }
+
     /// Brings chain and trail up to `pos`: what was skipped, and before that what nobody told.
     fn catch_up(&mut self, data: &[u8], pos: usize) {
         if !self.skipped.is_empty() {
