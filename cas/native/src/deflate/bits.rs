@@ -135,6 +135,23 @@ impl BitWriter {
         }
     }
 
+    /// Adds the same as `put` would of each of some values, whose bits go into `ROOM` bytes with 16 left over.
+    #[inline]
+    pub fn burst<const ROOM: usize>(&mut self, values: impl Iterator<Item = (u64, u32)>) {
+        let mut bytes = [0; ROOM];
+        let mut at = 0;
+        for (value, count) in values {
+            self.buffer |= value << self.count;
+            self.count += count;
+            let word = self.buffer.to_le_bytes();
+            bytes[at..at + 8].copy_from_slice(&word);
+            at += self.count as usize / 8;
+            self.buffer >>= self.count & 0x38;
+            self.count &= 7;
+        }
+        self.bytes.extend_from_slice(&bytes[..at]);
+    }
+
     /// Adds whole bytes. The position is that of a byte.
     pub fn put_bytes(&mut self, bytes: &[u8]) {
         debug_assert!(self.count % 8 == 0);
@@ -189,6 +206,25 @@ mod tests {
             assert_eq!(position, reader.position());
             assert_eq!(None, reader.take(8));
         }
+    }
+
+    #[test]
+    fn values_in_a_burst_are_written_as_one_by_one() {
+        let values = |from: u64| {
+            (from..from + 50).map(|at| {
+                let count = (at * at % 49) as u32;
+                (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) & ((1 << count) - 1), count)
+            })
+        };
+        let (mut one, mut other) = (BitWriter::new(3), BitWriter::new(3));
+        for from in 0..200 {
+            other.burst::<316>(values(from));
+            other.put(1, from as u32 % 16 + 1);
+            values(from).for_each(|(value, count)| one.put(value, count));
+            one.put(1, from as u32 % 16 + 1);
+            assert_eq!(one.position(), other.position());
+        }
+        assert_eq!(one.finish(), other.finish());
     }
 
     #[test]

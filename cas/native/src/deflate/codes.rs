@@ -53,23 +53,81 @@ static LENGTH_SLOTS: [u8; 256] = {
 };
 
 /// Length symbol of a match, less 257.
-#[inline]
 #[must_use]
-pub fn length_slot(token: Token) -> usize {
-    usize::from(LENGTH_SLOTS[token.len() - Token::MIN_LEN]) - usize::from(token.is_odd())
+pub fn length_slot(len: usize, is_odd: bool) -> usize {
+    usize::from(LENGTH_SLOTS[len - Token::MIN_LEN]) - usize::from(is_odd)
 }
 
-/// Distance symbol of a distance from 1 to 32768.
+/// Where a token's symbol is in a table with one entry for each literal and each length: below `PLACES`.
+///
+/// Whether a token is a literal cannot be foreseen, so it is not branched by: that would be half of the time that a token
+/// takes.
+#[inline]
+#[must_use]
+pub fn place(token: Token, literal: u8) -> usize {
+    let (first, of_literal) = PLACES_OF[token.length_key() % PLACES_OF.len()];
+    usize::from(first) + usize::from(of_literal & literal)
+}
+
+pub const PLACES: usize = 1024;
+
+/// By the length key of a token its place, and the bits of the literal that are added to it.
+static PLACES_OF: [(u16, u8); Token::LENGTHS] = {
+    let mut places = [(0, 0xFF); Token::LENGTHS];
+    let mut key = Token::MIN_LEN;
+    while key < places.len() {
+        places[key] = ((END + key) as u16, 0);
+        key += 1;
+    }
+    places
+};
+
+/// The place of a match of `len` bytes, odd or not.
+#[must_use]
+pub fn place_of_length(len: usize, is_odd: bool) -> usize {
+    let token = if is_odd {
+        Token::odd_258(1)
+    } else {
+        Token::matched(len, 1)
+    };
+    place(token, 0)
+}
+
+/// Not the symbol of any distance, but what a literal has.
+pub const NO_DISTANCE: usize = DISTANCES - 1;
+
+/// Distances up to which each has a slot of its own in `DISTANCE_SLOTS`; from there on so many share one.
+const NEAR: usize = 256;
+const SHARE: u32 = 7;
+
+static DISTANCE_SLOTS: [u8; 1024] = {
+    let mut slots = [NO_DISTANCE as u8; 1024];
+    let mut dist = 1;
+    let mut slot = 0;
+    while dist <= 32768 {
+        while slot + 1 < DISTANCE_BASE.len() && DISTANCE_BASE[slot + 1] as usize <= dist {
+            slot += 1;
+        }
+        slots[distance_place(dist)] = slot as u8;
+        dist += 1;
+    }
+    slots
+};
+
+#[inline]
+const fn distance_place(dist: usize) -> usize {
+    if dist <= NEAR {
+        dist
+    } else {
+        NEAR + 1 + ((dist - 1) >> SHARE & 0x1FF)
+    }
+}
+
+/// Distance symbol of a distance from 1 to 32768; of 0, `NO_DISTANCE`.
 #[inline]
 #[must_use]
 pub fn distance_slot(dist: usize) -> usize {
-    debug_assert!(dist > 0);
-    let before = dist - 1;
-    if before < 4 {
-        return before;
-    }
-    let log = before.ilog2() as usize;
-    2 * log + (before >> (log - 1) & 1)
+    usize::from(DISTANCE_SLOTS[distance_place(dist)]) & (DISTANCES - 1)
 }
 
 /// Code lengths of the fixed codes.
@@ -308,30 +366,37 @@ fn step_fill(table: &mut [Entry], from: usize, step: usize, entry: Entry) {
 #[cfg(test)]
 mod tests {
     use super::{
-        DISTANCE_BASE, DISTANCE_EXTRA, Entry, LENGTH_BASE, LENGTH_EXTRA, LITERALS, Table, canonical,
-        distance_slot, fixed_lengths, is_decodable, length_slot,
+        DISTANCE_BASE, DISTANCE_EXTRA, Entry, LENGTH_BASE, LENGTH_EXTRA, LITERALS, NO_DISTANCE, PLACES,
+        Table, canonical, distance_slot, fixed_lengths, is_decodable, length_slot, place, place_of_length,
     };
     use crate::deflate::Token;
+    use std::collections::HashSet;
 
     #[test]
     fn slots_are_those_whose_range_holds_the_value() {
         for len in 3..=258 {
-            let slot = length_slot(Token::matched(len, 1));
+            let slot = length_slot(len, false);
             let extra = len - usize::from(LENGTH_BASE[slot]);
             assert!(extra < 1 << LENGTH_EXTRA[slot], "length {len}");
         }
-        assert_eq!(
-            (28, 27),
-            (
-                length_slot(Token::matched(258, 1)),
-                length_slot(Token::odd_258(1))
-            )
-        );
+        assert_eq!((28, 27), (length_slot(258, false), length_slot(258, true)));
         for dist in 1..=32768 {
             let slot = distance_slot(dist);
             let extra = dist - usize::from(DISTANCE_BASE[slot]);
             assert!(extra < 1 << DISTANCE_EXTRA[slot], "distance {dist}");
         }
+    }
+
+    #[test]
+    fn every_symbol_has_a_place_of_its_own() {
+        let lengths = (3..=258).map(|len| place_of_length(len, false));
+        let literals = (0..=255).map(|byte| place(Token::LITERAL, byte));
+        let all = literals.chain(lengths).chain([place_of_length(258, true)]);
+        let places: HashSet<usize> = all.collect();
+        assert_eq!(256 + 256 + 1, places.len());
+        assert!(places.iter().all(|&place| place < PLACES));
+        assert_eq!(7, place(Token::LITERAL, 7));
+        assert_eq!(NO_DISTANCE, distance_slot(Token::LITERAL.dist()));
     }
 
     #[test]

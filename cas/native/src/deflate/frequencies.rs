@@ -1,9 +1,16 @@
 //! How often each symbol occurs in a block.
 
 use super::Token;
-use super::codes::{DISTANCE_BASE, DISTANCES, END, LITERALS, Lengths, distance_slot, length_slot};
+use super::codes::{
+    DISTANCE_BASE, DISTANCES, END, LITERALS, Lengths, PLACES, distance_slot, length_slot, place,
+    place_of_length,
+};
 use super::dynamic::MAX_LITERALS;
 use super::huffman::{Rule, lengths};
+
+/// Counts of distances that are kept beside each other: with one, each literal would wait for the count of the one
+/// before.
+const LANES: usize = 8;
 
 /// Counts of the symbols that can occur.
 #[derive(Clone, Debug)]
@@ -16,18 +23,23 @@ impl Frequencies {
     /// Of the tokens of a block whose plain bytes begin at `at`, and of its end, wherever that is.
     #[must_use]
     pub fn count(data: &[u8], mut at: usize, tokens: &[Token]) -> Self {
-        let mut literals = [0; MAX_LITERALS];
-        let mut distances = [0; DISTANCE_BASE.len()];
-        literals[END] = 1;
+        let mut places = [0; PLACES];
+        let mut slots = [[0; DISTANCES]; LANES];
         for &token in tokens {
-            if token.is_literal() {
-                literals[usize::from(data[at])] += 1;
-            } else {
-                literals[END + 1 + length_slot(token)] += 1;
-                distances[distance_slot(token.dist())] += 1;
-            }
+            places[place(token, data[at])] += 1;
+            slots[at % LANES][distance_slot(token.dist())] += 1;
             at += token.len();
         }
+        let mut literals = [0; MAX_LITERALS];
+        literals[..END].copy_from_slice(&places[..END]);
+        literals[END] = 1;
+        for (len, is_odd) in (Token::MIN_LEN..=Token::MAX_LEN)
+            .map(|len| (len, false))
+            .chain([(Token::MAX_LEN, true)])
+        {
+            literals[END + 1 + length_slot(len, is_odd)] += places[place_of_length(len, is_odd)];
+        }
+        let distances = std::array::from_fn(|slot| slots.iter().map(|lane| lane[slot]).sum());
         Self { literals, distances }
     }
 

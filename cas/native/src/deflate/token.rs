@@ -9,12 +9,17 @@ pub struct Token(u32);
 
 const LENGTH_AT: u32 = 16;
 const ODD: u32 = 1 << 31;
+/// From that bit to one that is not set in the length of an odd match, 258.
+const ODD_KEY_SHIFT: u32 = 24;
 
 impl Token {
     /// Shortest match.
     pub const MIN_LEN: usize = 3;
     /// Longest match.
     pub const MAX_LEN: usize = 258;
+
+    /// More than any length key.
+    pub const LENGTHS: usize = 512;
 
     /// One byte as it is.
     pub const LITERAL: Self = Self(1 << LENGTH_AT);
@@ -45,6 +50,13 @@ impl Token {
     #[must_use]
     pub fn is_odd(self) -> bool {
         self.0 & ODD != 0
+    }
+
+    /// The length, or another number below `LENGTHS` for an odd match: what tells tokens with different symbols apart.
+    #[inline]
+    #[must_use]
+    pub fn length_key(self) -> usize {
+        ((self.0 >> LENGTH_AT & 0x1FF) | (self.0 & ODD) >> ODD_KEY_SHIFT) as usize
     }
 
     /// Plain bytes that it stands for: 1 for a literal.

@@ -155,7 +155,7 @@ fn code_lengths(random: &mut Random, plain: &[u8], from: usize, tokens: &[Token]
         if token.is_literal() {
             literals[usize::from(plain[at])] += 1;
         } else {
-            literals[END + 1 + length_slot(*token)] += 1;
+            literals[END + 1 + length_slot(token.len(), token.is_odd())] += 1;
             distances[distance_slot(token.dist())] += 1;
         }
         at += token.len();

@@ -4,8 +4,8 @@ use super::Error;
 use super::Token;
 use super::bits::BitWriter;
 use super::codes::{
-    DISTANCE_BASE, DISTANCE_EXTRA, DISTANCES, END, LENGTH_BASE, LENGTH_EXTRA, LITERALS, Lengths, canonical,
-    distance_slot, length_slot,
+    DISTANCE_BASE, DISTANCE_EXTRA, DISTANCES, END, LENGTH_BASE, LENGTH_EXTRA, Lengths, NO_DISTANCE, PLACES,
+    canonical, distance_slot, length_slot, place, place_of_length,
 };
 use super::inflate::Kind;
 
@@ -44,25 +44,75 @@ pub fn stored(writer: &mut BitWriter, bytes: &[u8]) {
     writer.put_bytes(bytes);
 }
 
-/// A code: its bits, and how many.
-type Code = (u16, u8);
+/// What is written for a token by its place or the slot of its distance.
+#[derive(Clone, Copy, Debug)]
+struct Code {
+    /// The code, and above it the extra bits of a length.
+    bits: u32,
+    count: u8,
+    /// Extra bits of a distance, and the least distance.
+    extra: u8,
+    base: u16,
+}
+
+impl Code {
+    /// Of a token that cannot be written; `extra` says so.
+    const NONE: Self = Self {
+        bits: 0,
+        count: 0,
+        extra: NONE,
+        base: 0,
+    };
+    /// The distance of a literal.
+    const NOTHING: Self = Self {
+        extra: 0,
+        ..Self::NONE
+    };
+}
+
+const NONE: u8 = 0x80;
 
 /// Writes tokens by the codes of a block.
 #[derive(Debug)]
 pub struct TokenWriter {
-    literals: [Code; LITERALS],
+    places: Box<[Code; PLACES]>,
     distances: [Code; DISTANCES],
+    end: Code,
 }
 
 const NO_CODE: Error = Error::Side("a token has no code");
 
+/// Tokens that are written between two looks at how much room there is, and bytes that they take at most, of
+/// 48 bits each, with as many again as a word has that is written and not all used.
+const BURST: usize = 256;
+const ROOM: usize = 6 * BURST + 16;
+
 impl TokenWriter {
     #[must_use]
     pub fn new(lengths: &Lengths) -> Self {
-        let (literals, distances) = (canonical(&lengths.literals), canonical(&lengths.distances));
+        let symbols = codes(&lengths.literals);
+        let mut places = Box::new([Code::NONE; PLACES]);
+        places[..END].copy_from_slice(&symbols[..END]);
+        let usual = (Token::MIN_LEN..=Token::MAX_LEN).map(|len| (len, false));
+        for (len, is_odd) in usual.chain([(Token::MAX_LEN, true)]) {
+            let slot = length_slot(len, is_odd);
+            let code = symbols[END + 1 + slot];
+            let extra = len as u32 - u32::from(LENGTH_BASE[slot]);
+            places[place_of_length(len, is_odd)] = Code {
+                bits: code.bits | extra << code.count,
+                count: code.count + LENGTH_EXTRA[slot],
+                ..code
+            };
+        }
+        let mut distances = codes(&lengths.distances);
+        for ((code, &base), &extra) in distances.iter_mut().zip(&DISTANCE_BASE).zip(&DISTANCE_EXTRA) {
+            (code.base, code.extra) = (base, code.extra | extra);
+        }
+        distances[NO_DISTANCE] = Code::NOTHING;
         Self {
-            literals: std::array::from_fn(|at| (literals[at], lengths.literals[at])),
-            distances: std::array::from_fn(|at| (distances[at], lengths.distances[at])),
+            places,
+            distances,
+            end: symbols[END],
         }
     }
 
@@ -78,45 +128,39 @@ impl TokenWriter {
         at: usize,
         tokens: &[Token],
     ) -> Result<(), Error> {
-        let mut at = at;
-        for &token in tokens {
-            if token.is_literal() {
-                let (code, bits) = self.literals[usize::from(data[at])];
-                if bits == 0 {
-                    return Err(NO_CODE);
-                }
-                writer.put(code.into(), bits.into());
-            } else {
-                self.matched(writer, token)?;
-            }
-            at += token.len();
+        let (mut at, mut missing) = (at, 0);
+        for tokens in tokens.chunks(BURST) {
+            writer.burst::<ROOM>(tokens.iter().map(|&token| {
+                let code = self.places[place(token, data[at])];
+                let of_distance = self.distances[distance_slot(token.dist())];
+                missing |= (code.extra | of_distance.extra) & NONE;
+                let more = token.dist() as u64 - u64::from(of_distance.base);
+                let mut count = u32::from(code.count);
+                let mut word = u64::from(code.bits) | u64::from(of_distance.bits) << count;
+                count += u32::from(of_distance.count);
+                word |= more << count;
+                at += token.len();
+                (word, count + u32::from(of_distance.extra & !NONE))
+            }));
         }
-        Ok(())
-    }
-
-    fn matched(&self, writer: &mut BitWriter, token: Token) -> Result<(), Error> {
-        let slot = length_slot(token);
-        let (code, bits) = self.literals[END + 1 + slot];
-        let of_distance = distance_slot(token.dist());
-        let (distance_code, distance_bits) = self.distances[of_distance];
-        if bits == 0 || distance_bits == 0 {
-            return Err(NO_CODE);
-        }
-        let mut word = u64::from(code);
-        let mut count = u32::from(bits);
-        word |= (token.len() as u64 - u64::from(LENGTH_BASE[slot])) << count;
-        count += u32::from(LENGTH_EXTRA[slot]);
-        word |= u64::from(distance_code) << count;
-        count += u32::from(distance_bits);
-        word |= (token.dist() as u64 - u64::from(DISTANCE_BASE[of_distance])) << count;
-        count += u32::from(DISTANCE_EXTRA[of_distance]);
-        writer.put(word, count);
-        Ok(())
+        if missing == 0 { Ok(()) } else { Err(NO_CODE) }
     }
 
     /// Writes the end of the block.
     pub fn end(&self, writer: &mut BitWriter) {
-        let (code, bits) = self.literals[END];
-        writer.put(code.into(), bits.into());
+        writer.put(self.end.bits.into(), self.end.count.into());
     }
+}
+
+/// The canonical codes of `lengths`, without extra bits.
+fn codes<const N: usize>(lengths: &[u8; N]) -> [Code; N] {
+    let codes = canonical(lengths);
+    std::array::from_fn(|at| match lengths[at] {
+        0 => Code::NONE,
+        count => Code {
+            bits: codes[at].into(),
+            count,
+            ..Code::NOTHING
+        },
+    })
 }
