@@ -40,17 +40,17 @@ fn word(eight: &[u8]) -> u64 {
 pub fn common(data: &[u8], early: usize, late: usize, max: usize) -> usize {
     let (x, y) = (&data[early..early + max], &data[late..late + max]);
     let mut same = 0;
-    for (x, y) in x.chunks_exact(8).zip(y.chunks_exact(8)) {
-        let differ = word(x) ^ word(y);
+    for (x, y) in x.chunks_exact(16).zip(y.chunks_exact(16)) {
+        // Most matches are short, and how short is hard to foresee: so few branches, for many bytes each.
+        let [low, high] = [word(x) ^ word(y), word(&x[8..]) ^ word(&y[8..])];
+        let differ = u128::from(high) << 64 | u128::from(low);
         if differ != 0 {
             return same + (differ.trailing_zeros() / 8) as usize;
         }
-        same += 8;
+        same += 16;
     }
-    while same < max && x[same] == y[same] {
-        same += 1;
-    }
-    same
+    let rest = x[same..].iter().zip(&y[same..]);
+    same + rest.take_while(|(x, y)| x == y).count()
 }
 
 #[cfg(test)]

@@ -30,18 +30,33 @@ impl<const SIZE: usize, const WAYS: usize> Slots<SIZE, WAYS> {
         }
     }
 
-    /// How far before `at` the positions with this hash are, latest first; nonsense for one that is no match.
+    /// What is put in for `at`.
+    #[inline]
+    pub fn entry(&self, at: usize) -> u32 {
+        at as u32 + self.offset
+    }
+
+    /// Puts in an entry as the latest. Gives how far before it those are that were there.
+    #[inline]
+    pub fn swap(&mut self, hash: usize, entry: u32) -> [u32; WAYS] {
+        let slot = &mut self.slots[hash & (SIZE - 1)];
+        let backs = slot.map(|before| entry.wrapping_sub(before));
+        slot.copy_within(..WAYS - 1, 1);
+        slot[0] = entry;
+        backs
+    }
+
+    /// How far before `at` the positions with this hash are, latest first. For one that is no match it is nonsense, and
+    /// further than any match may be.
     #[inline]
     pub fn back(&self, hash: usize, at: usize) -> [usize; WAYS] {
-        let here = at as u32 + self.offset;
+        let here = self.entry(at);
         self.slots[hash & (SIZE - 1)].map(|entry| here.wrapping_sub(entry) as usize)
     }
 
     /// Puts in `at` as the latest.
     #[inline]
     pub fn put(&mut self, hash: usize, at: usize) {
-        let slot = &mut self.slots[hash & (SIZE - 1)];
-        slot.copy_within(..WAYS - 1, 1);
-        slot[0] = at as u32 + self.offset;
+        self.swap(hash, self.entry(at));
     }
 }

@@ -74,7 +74,7 @@ impl<const WAYS: usize> Tables<WAYS> {
 }
 
 /// The match at `at` that is `back` from there, if it is longer than `held`.
-#[inline]
+#[inline(always)]
 pub(super) fn instead(data: &[u8], chunk: &Chunk, at: usize, back: usize, held: Found) -> Found {
     if !reaches(back) || at < chunk.base + back || at > chunk.end {
         return held;

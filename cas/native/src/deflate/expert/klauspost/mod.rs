@@ -7,6 +7,10 @@
 //!
 //! Method: that of the encoder by Klaus Post (BSD licence), which started from Snappy's; written anew.
 
+// From where the scan goes on to the match that it takes is one function for the processor: what its parts hand to each
+// other stays in registers, which half of the time depends on.
+#![allow(clippy::inline_always)]
+
 mod double;
 mod go;
 mod single;
@@ -83,7 +87,7 @@ impl Chunk {
     }
 
     /// The match, when it is extended to the left as well.
-    #[inline]
+    #[inline(always)]
     fn widen(&self, data: &[u8], mut at: usize, dist: usize, mut len: usize) -> Plan {
         while at > self.emitted && at - dist > self.base && data[at - 1] == data[at - 1 - dist] {
             at -= 1;
@@ -203,6 +207,7 @@ impl<L: Level> Scanner for Scan<L> {
         self.start(pos, end);
     }
 
+    #[inline(always)]
     fn find(&mut self, data: &[u8], longest: usize) -> Plan {
         if self.chunk.at >= self.chunk.end && self.chunk.end < self.block_end {
             self.start(self.chunk.end, self.block_end);

@@ -1,7 +1,7 @@
 //! Levels 5 and 6: the table by seven bytes has two positions for each hash, and a match is looked at from its
 //! end. What seven bytes say there may, extended to the left, be the longer one.
 
-use super::super::bytes::load64;
+use super::super::bytes::{load32, load64};
 use super::double::{Found, Tables, hash4, hash7, instead};
 use super::{Chunk, Level, Plan, REACH, STEPS, agrees, reaches};
 use crate::deflate::Token;
@@ -9,60 +9,105 @@ use crate::deflate::Token;
 /// Level 5 does not look at a match as long from its end.
 const LONG: usize = 30;
 
+/// Where levels 5 and 6 stop to take a match.
+#[derive(Clone, Copy)]
+struct Hit {
+    at: usize,
+    /// How far back those are that seven bytes and that four bytes give, and whether they match.
+    long: [usize; 2],
+    is_long: [bool; 2],
+    short: usize,
+}
+
+/// Whether the four bytes `back` before `at`, which are there if that is within reach, are those of `word`, and it is.
+/// Neither is rare, so that it is not branched by.
+#[inline]
+fn is_match(data: &[u8], at: u32, back: u32, word: u64) -> bool {
+    let is_near = reaches(back as usize);
+    let from = at.wrapping_sub(if is_near { back } else { 0 });
+    is_near & (load32(data, from as usize) == word as u32)
+}
+
 impl Tables<2> {
-    /// What levels 5 and 6 find at `at`; `hold` decides what becomes of a match found by four bytes.
-    #[inline]
-    fn probe(
+    /// Scans on for at most `STEPS` steps, as `Level::scan` does.
+    #[inline(always)]
+    fn run(&mut self, data: &[u8], chunk: &mut Chunk, slowness: u32) -> Option<Hit> {
+        let (emitted, limit) = (chunk.emitted, chunk.limit());
+        let mut at = chunk.at;
+        for _ in 0..STEPS {
+            let ahead = at + 1 + ((at - emitted) >> slowness);
+            if ahead > limit {
+                (chunk.at, chunk.ahead) = (chunk.end, ahead);
+                return None;
+            }
+            let word = load64(data, at);
+            let entry = self.short.entry(at);
+            let [short] = self.short.swap(hash4(word), entry);
+            let [first, second] = self.long.swap(hash7(word), entry);
+            let here = at as u32;
+            let is_first = is_match(data, here, first, word);
+            let is_second = is_match(data, here, second, word) & reaches(first as usize);
+            if is_first | is_second | is_match(data, here, short, word) {
+                (chunk.at, chunk.ahead) = (at, ahead);
+                return Some(Hit {
+                    at,
+                    long: [first as usize, second as usize],
+                    is_long: [is_first, is_second],
+                    short: short as usize,
+                });
+            }
+            at = ahead;
+        }
+        (chunk.at, chunk.ahead) = (at, at);
+        None
+    }
+
+    /// The match that is taken at a hit; `hold` decides what becomes of one found by four bytes.
+    #[inline(always)]
+    fn take(
         &mut self,
         data: &[u8],
         chunk: &Chunk,
-        at: usize,
+        hit: Hit,
         hold: impl Fn(Found, [usize; 2], u64) -> Found,
-    ) -> Option<Found> {
-        let (word, ahead) = (load64(data, at), chunk.ahead);
-        let (hash, hash_long) = (hash4(word), hash7(word));
-        let [short] = self.short.back(hash, at);
-        let [first, second] = self.long.back(hash_long, at);
-        self.short.put(hash, at);
-        self.long.put(hash_long, at);
-        if reaches(first) {
-            let is_second = agrees(data, at, second, word);
-            if agrees(data, at, first, word) {
-                self.put(load64(data, ahead), ahead);
-                let one = Found {
+    ) -> Found {
+        let (at, ahead) = (hit.at, chunk.ahead);
+        let next = load64(data, ahead);
+        let entry = self.short.entry(ahead);
+        self.short.swap(hash4(next), entry);
+        let backs = self.long.swap(hash7(next), entry).map(|back| back as usize);
+        let [first, second] = hit.long;
+        match hit.is_long {
+            [true, false] => Found {
+                at,
+                len: 0,
+                dist: first,
+            },
+            [false, true] => Found {
+                at,
+                len: 0,
+                dist: second,
+            },
+            [true, true] => longer(
+                data,
+                chunk,
+                Found {
                     at,
                     len: 0,
                     dist: first,
-                };
-                return Some(if is_second {
-                    longer(data, chunk, one, second)
-                } else {
-                    one
-                });
-            }
-            if is_second {
-                self.put(load64(data, ahead), ahead);
-                return Some(Found {
-                    at,
-                    len: 0,
-                    dist: second,
-                });
+                },
+                second,
+            ),
+            [false, false] => {
+                let (dist, len) = (hit.short, chunk.extend_token(data, at, hit.short));
+                hold(Found { at, len, dist }, backs, next)
             }
         }
-        if agrees(data, at, short, word) {
-            let next = load64(data, ahead);
-            let hash_long = hash7(next);
-            let backs = self.long.back(hash_long, ahead);
-            self.short.put(hash4(next), ahead);
-            self.long.put(hash_long, ahead);
-            let len = chunk.extend_token(data, at, short);
-            return Some(hold(Found { at, len, dist: short }, backs, next));
-        }
-        None
     }
 }
 
 /// The longer of two matches at the same position.
+#[inline(always)]
 fn longer(data: &[u8], chunk: &Chunk, one: Found, other: usize) -> Found {
     let [first, second] = [one.dist, other].map(|dist| chunk.extend_token(data, one.at, dist));
     if second > first {
@@ -77,7 +122,7 @@ fn longer(data: &[u8], chunk: &Chunk, one: Found, other: usize) -> Found {
 }
 
 /// A match where the scan would go on, `back` from there, if it is one and longer than `held`.
-#[inline]
+#[inline(always)]
 fn better(data: &[u8], chunk: &Chunk, held: Found, back: usize, next: u64) -> Option<Found> {
     if !agrees(data, chunk.ahead, back, next) {
         return None;
@@ -91,7 +136,7 @@ fn better(data: &[u8], chunk: &Chunk, held: Found, back: usize, next: u64) -> Op
 }
 
 /// The whole length of a match that was compared at the length of a token, or not at all.
-#[inline]
+#[inline(always)]
 fn complete(data: &[u8], chunk: &Chunk, found: Found) -> Found {
     let known = if found.len == 0 { 4 } else { found.len };
     if found.len != 0 && found.len != Token::MAX_LEN {
@@ -121,26 +166,21 @@ impl Level for Level5 {
         self.tables.clear();
     }
 
+    #[inline(always)]
     fn scan(&mut self, data: &[u8], chunk: &mut Chunk) -> Option<Plan> {
-        for _ in 0..STEPS {
-            let at = Tables::<2>::step(chunk, 6)?;
-            let hold = |held, backs: [usize; 2], next| {
-                let mut all = backs.into_iter();
-                all.find_map(|back| better(data, chunk, held, back, next))
-                    .unwrap_or(held)
-            };
-            if let Some(found) = self.tables.probe(data, chunk, at, hold) {
-                let mut found = complete(data, chunk, found);
-                let tail = found.at + found.len;
-                if found.len < LONG && tail < chunk.limit() {
-                    let [back, _] = self.tables.long.back(hash7(load64(data, tail)), tail);
-                    found = instead(data, chunk, found.at + self.shift, back, found);
-                }
-                return Some(chunk.widen(data, found.at, found.dist, found.len));
-            }
-            chunk.at = chunk.ahead;
+        let hit = self.tables.run(data, chunk, 6)?;
+        let found = self.tables.take(data, chunk, hit, |held, backs, next| {
+            let mut all = backs.into_iter();
+            all.find_map(|back| better(data, chunk, held, back, next))
+                .unwrap_or(held)
+        });
+        let mut found = complete(data, chunk, found);
+        let tail = found.at + found.len;
+        if found.len < LONG && tail < chunk.limit() {
+            let [back, _] = self.tables.long.back(hash7(load64(data, tail)), tail);
+            found = instead(data, chunk, found.at + self.shift, back, found);
         }
-        None
+        Some(chunk.widen(data, found.at, found.dist, found.len))
     }
 
     fn index(&mut self, data: &[u8], chunk: &mut Chunk, len: usize) {
@@ -201,36 +241,30 @@ impl Level for Level6 {
         self.tables.clear();
     }
 
+    #[inline(always)]
     fn scan(&mut self, data: &[u8], chunk: &mut Chunk) -> Option<Plan> {
-        for _ in 0..STEPS {
-            let at = Tables::<2>::step(chunk, 7)?;
-            let hold = |held: Found, backs: [usize; 2], next| {
-                let (after, repeat) = (at + 1, chunk.repeat);
-                if agrees(data, after, repeat, load64(data, after)) {
-                    let len = 4 + chunk.extend_token(data, after, repeat).saturating_sub(4);
-                    if len > held.len {
-                        return Found {
-                            at: after,
-                            len,
-                            dist: repeat,
-                        };
-                    }
+        let hit = self.tables.run(data, chunk, 7)?;
+        let found = self.tables.take(data, chunk, hit, |held, [first, second], next| {
+            let (after, repeat) = (hit.at + 1, chunk.repeat);
+            if agrees(data, after, repeat, load64(data, after)) {
+                let len = 4 + chunk.extend_token(data, after, repeat).saturating_sub(4);
+                if len > held.len {
+                    return Found {
+                        at: after,
+                        len,
+                        dist: repeat,
+                    };
                 }
-                let [first, second] = backs;
-                if !reaches(first) {
-                    return held;
-                }
-                let one = better(data, chunk, held, first, next).unwrap_or(held);
-                better(data, chunk, one, second, next).unwrap_or(one)
-            };
-            if let Some(found) = self.tables.probe(data, chunk, at, hold) {
-                let found = self.by_end(data, chunk, complete(data, chunk, found));
-                chunk.repeat = found.dist;
-                return Some(chunk.widen(data, found.at, found.dist, found.len));
             }
-            chunk.at = chunk.ahead;
-        }
-        None
+            if !reaches(first) {
+                return held;
+            }
+            let one = better(data, chunk, held, first, next).unwrap_or(held);
+            better(data, chunk, one, second, next).unwrap_or(one)
+        });
+        let found = self.by_end(data, chunk, complete(data, chunk, found));
+        chunk.repeat = found.dist;
+        Some(chunk.widen(data, found.at, found.dist, found.len))
     }
 
     fn index(&mut self, data: &[u8], chunk: &mut Chunk, _len: usize) {
