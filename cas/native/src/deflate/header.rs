@@ -33,6 +33,8 @@ pub struct HeaderCoder {
     literals: LengthCoder,
     distances: LengthCoder,
     previous: Option<Lengths>,
+    /// What a choice foretells that was tried last, for the block that is coded next.
+    foretold: Option<(usize, Lengths)>,
     /// Whether a count is as small as it can be: of literals, distances, lengths of lengths.
     is_minimal: [Counter; 3],
     runs: RunCoder,
@@ -55,6 +57,7 @@ impl HeaderCoder {
             literals: LengthCoder::new(),
             distances: LengthCoder::new(),
             previous: None,
+            foretold: None,
             is_minimal: [Counter::biased(60_000, 2); 3],
             runs: RunCoder::new(),
             length_lengths_rule: Tree::new(2),
@@ -65,13 +68,16 @@ impl HeaderCoder {
 
     /// The choices that leave least to tell. Those of the header before are tried first.
     #[must_use]
-    pub fn plan(&self, frequencies: &Frequencies, header: &Header) -> Plan {
+    pub fn plan(&mut self, frequencies: &Frequencies, header: &Header) -> Plan {
+        let mut tried = None;
         let wrong = |choice: usize| {
-            let foretold = self.foretell(frequencies, choice);
+            let (_, foretold) = tried.insert((choice, self.foretell(frequencies, choice)));
             let differ = |a: &[u8], b: &[u8]| a.iter().zip(b).filter(|(a, b)| a != b).count();
             differ(&foretold.literals, &header.lengths.literals)
                 + differ(&foretold.distances, &header.lengths.distances)
         };
+        let lengths_choice = best(self.last_plan.lengths, wrong);
+        self.foretold = tried;
         let all = runs::join(&header.lengths, header.literals, header.distances);
         let of_runs = runs::frequencies(&header.runs);
         let is_right = |&choice: &usize| {
@@ -81,7 +87,7 @@ impl HeaderCoder {
         };
         let last = &self.last_plan;
         Plan {
-            lengths: best(last.lengths, wrong),
+            lengths: lengths_choice,
             length_lengths: [last.length_lengths, 0, 1, 2]
                 .into_iter()
                 .find(is_right)
@@ -104,7 +110,10 @@ impl HeaderCoder {
         begins: bool,
     ) -> Result<Header, Error> {
         let choice = self.lengths_rule.code(coder, plan.lengths);
-        let foretold = self.foretell(frequencies, choice);
+        let foretold = match self.foretold.take() {
+            Some((tried, foretold)) if tried == choice => foretold,
+            _ => self.foretell(frequencies, choice),
+        };
         let before = self.previous.as_ref().unwrap_or(&foretold);
         let mut lengths = foretold.clone();
         let (literals, distances) = (&mut lengths.literals, &mut lengths.distances);
@@ -179,7 +188,7 @@ impl HeaderCoder {
 }
 
 /// The number of the choice with least wrong, of those equal the last one taken or else the first.
-fn best(last: usize, wrong: impl Fn(usize) -> usize) -> usize {
+fn best(last: usize, mut wrong: impl FnMut(usize) -> usize) -> usize {
     let mut found = (wrong(last), last);
     for choice in (0..=OTHER).filter(|&choice| choice != last) {
         if found.0 > 0 {

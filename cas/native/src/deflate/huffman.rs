@@ -181,7 +181,11 @@ fn package_merge<const N: usize>(frequencies: &[u32; N], limit: usize, packages_
         return lengths;
     }
     let weights: Vec<u64> = symbols.iter().map(|&symbol| frequencies[symbol].into()).collect();
-    let levels = levels(&weights, limit, packages_first);
+    let levels = if packages_first {
+        levels(weights, limit, |leaf, package| leaf < package)
+    } else {
+        levels(weights, limit, |leaf, package| leaf <= package)
+    };
     let mut take = 2 * symbols.len() - 2;
     for level in levels.iter().rev() {
         let leaves = level.iter().take(take).filter(|is_leaf| **is_leaf).count();
@@ -194,31 +198,37 @@ fn package_merge<const N: usize>(frequencies: &[u32; N], limit: usize, packages_
 }
 
 /// For each level, from the deepest, which of its items in order of weight are symbols; the others are packages
-/// of two items of the level before.
-fn levels(weights: &[u64], limit: usize, packages_first: bool) -> Vec<Vec<bool>> {
-    let mut levels = vec![vec![true; weights.len()]];
-    let mut items = weights.to_vec();
+/// of two items of the level before. `is_first` is whether a symbol of one weight comes before a package of another.
+fn levels(mut weights: Vec<u64>, limit: usize, is_first: impl Fn(u64, u64) -> bool) -> Vec<Vec<bool>> {
+    // After the last of each list, what nothing comes after.
+    const LAST: u64 = u64::MAX;
+    let symbols = weights.len();
+    let mut levels = Vec::with_capacity(limit);
+    levels.push(vec![true; symbols]);
+    let mut items = Vec::with_capacity(2 * symbols);
+    items.extend(&weights);
+    weights.push(LAST);
+    let mut packages = Vec::with_capacity(symbols + 1);
     for _ in 1..limit {
-        let packages: Vec<u64> = items.chunks_exact(2).map(|pair| pair[0] + pair[1]).collect();
-        let (mut merged, mut is_leaf) = (Vec::new(), Vec::new());
+        packages.clear();
+        packages.extend(items.chunks_exact(2).map(|pair| pair[0] + pair[1]));
+        let count = symbols + packages.len();
+        packages.push(LAST);
+        items.clear();
         let (mut leaf, mut package) = (0, 0);
-        while leaf < weights.len() || package < packages.len() {
-            let takes_leaf = match (weights.get(leaf), packages.get(package)) {
-                (Some(of_leaf), Some(of_package)) if packages_first => of_leaf < of_package,
-                (Some(of_leaf), Some(of_package)) => of_leaf <= of_package,
-                (maybe_leaf, _) => maybe_leaf.is_some(),
-            };
-            is_leaf.push(takes_leaf);
+        let mut take = |_| {
+            let (of_leaf, of_package) = (weights[leaf], packages[package]);
+            let takes_leaf = is_first(of_leaf, of_package);
             if takes_leaf {
-                merged.push(weights[leaf]);
+                items.push(of_leaf);
                 leaf += 1;
             } else {
-                merged.push(packages[package]);
+                items.push(of_package);
                 package += 1;
             }
-        }
-        levels.push(is_leaf);
-        items = merged;
+            takes_leaf
+        };
+        levels.push((0..count).map(&mut take).collect());
     }
     levels
 }

@@ -164,7 +164,7 @@ impl Span {
     }
 
     fn is_proved_by(&self, side: &[u8]) -> bool {
-        rebuild(self.history(), self.plain(), side).as_ref() == Ok(&self.bits)
+        rebuild_in((&self.data, self.start), side).as_ref() == Ok(&self.bits)
     }
 
     fn as_it_is(&self) -> Vec<u8> {
@@ -241,9 +241,20 @@ fn flags_of(side: &[u8]) -> Result<(u8, &[u8]), Error> {
 ///
 /// `Error::Side` if that is not what analysing any span of these plain bytes gives.
 pub fn rebuild(history: &[u8], plain: &[u8], side: &[u8]) -> Result<Bits, Error> {
-    let (flags, rest) = flags_of(side)?;
+    let history = &history[history.len().saturating_sub(WINDOW)..];
     if plain.len() > MAX_PLAIN {
-        return Err(Error::Side("the span is too long"));
+        return Err(TOO_LONG);
+    }
+    rebuild_in((&[history, plain].concat(), history.len()), side)
+}
+
+const TOO_LONG: Error = Error::Side("the span is too long");
+
+/// The same for `data`, of which the last 32 KiB before `start` are history, and what follows the plain bytes.
+fn rebuild_in((data, start): (&[u8], usize), side: &[u8]) -> Result<Bits, Error> {
+    let (flags, rest) = flags_of(side)?;
+    if data.len() - start > MAX_PLAIN {
+        return Err(TOO_LONG);
     }
     if flags & AS_IT_IS != 0 {
         return as_it_is(flags, rest);
@@ -252,14 +263,12 @@ pub fn rebuild(history: &[u8], plain: &[u8], side: &[u8]) -> Result<Bits, Error>
     if flags & IN_RUNS != 0 && config.expert.is_none() {
         return Err(Error::Side("there are runs of no expert"));
     }
-    let history = &history[history.len().saturating_sub(WINDOW)..];
-    let data = [history, plain].concat();
     let phase = u32::from(flags & PHASE);
     let mut writer = BitWriter::new(phase);
     let mut decoder = Decoder::new(rest);
     let maybe_record = (flags & IN_RUNS != 0).then(Record::default);
     let by_plain = flags & BY_PLAIN != 0;
-    let mut walk = Walk::new(&config, (&data, history.len()), by_plain, maybe_record);
+    let mut walk = Walk::new(&config, (data, start), by_plain, maybe_record);
     walk.decode(&mut decoder, &mut writer, flags & GOES_ON != 0, flags & LAST != 0)?;
     decoder.finish()?;
     let (bytes, used) = writer.finish();
