@@ -22,8 +22,8 @@ WHEELS["large"] = (
     *WHEELS["small"],
     "django==5.1.4",
     "numpy==2.1.3",
-    "uv==0.5.11",
-    "ruff==0.8.4",
+    "uv==0.13.9",
+    "ruff==0.17.6",
     "pydantic_core==2.27.2",
 )
 NPM: dict[str, tuple[str, ...]] = {"small": ("ms@2.1.3", "semver@7.6.3")}
