@@ -16,7 +16,7 @@ mod go;
 mod single;
 mod tail;
 
-use super::bytes::{common, load32};
+use super::bytes::{common_by_16, load32};
 use super::plan::{Plan, Planned, Scanner};
 use crate::deflate::{Token, WINDOW};
 pub use double::Level4;
@@ -77,13 +77,13 @@ impl Chunk {
     #[inline]
     fn extend(&self, data: &[u8], at: usize, dist: usize, known: usize) -> usize {
         let from = at + known;
-        known + common(data, from - dist, from, self.longest.min(self.end - from))
+        known + common_by_16(data, from - dist, from, self.longest.min(self.end - from))
     }
 
     /// The same, of the length of a token at most.
     #[inline]
     fn extend_token(&self, data: &[u8], at: usize, dist: usize) -> usize {
-        common(data, at - dist, at, Token::MAX_LEN.min(self.end - at))
+        common_by_16(data, at - dist, at, Token::MAX_LEN.min(self.end - at))
     }
 
     /// The match, when it is extended to the left as well.
