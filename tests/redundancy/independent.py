@@ -1,6 +1,9 @@
 """A count that has nothing of cas: archives by the tools that everybody has, chunks by FastCDC,
 SHA-256 by hashlib, tiers as dictionaries.
 
+What cas leaves as it is for its size is left here too: archives of few bytes, and compressed
+members of fewer.
+
     python -m tests.redundancy.independent DIR...    what each has, and what each two have both
 """
 
@@ -12,6 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +28,10 @@ FILTERS = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\x
 PACK = b"PACK\0\0\0"
 ARCHIVES = (b"PK\x03\x04", b"!<arch>\n", PACK)
 STREAM = "a stream without a name"  # what a compressed stream is extracted to
+LEAST_FILE, LEAST_MEMBER, LEAST_STREAM = 2048, 512, 128  # bytes that are taken apart
+FRAMED = 4096  # bytes that are no file's, in one piece
+ZLIB_FRAME = 6
+TABLE = "a table of ar"  # what `ar x` does not extract
 EXTRACT = ("tar", "--no-same-owner", "--delay-directory-restore", "--warning=none", "-xf")
 
 
@@ -59,9 +67,18 @@ def pieces_of(directory: Path, *, unpack: bool) -> Iterator[Piece]:
 def _cut(path: Path, outer: str, inner: str) -> Iterator[Piece]:
     data = path.read_bytes()
     is_linked = path.stat().st_nlink > 1
+    start = _git_header(data)
+    data = data[start:]
     for cut in fastcdc.fastcdc(data, MIN, AVERAGE, MAX) if data else ():
         digest = hashlib.sha256(data[cut.offset : cut.offset + cut.length]).hexdigest()
-        yield Piece(outer, inner, cut.offset, cut.length, digest, is_linked)
+        yield Piece(outer, inner, start + cut.offset, cut.length, digest, is_linked)
+
+
+def _git_header(data: bytes) -> int:
+    """How long the header of an object of git is, of which the file follows."""
+    header, found, _ = data[:32].partition(b"\0")
+    size = len(header) + 1
+    return size if found and header == b"blob %d" % (len(data) - size) else 0
 
 
 def both(one: Mapping[str, int], other: Mapping[str, int]) -> int:
@@ -84,7 +101,8 @@ def _unpacked(path: Path, name: str, inner: str = "") -> Iterator[tuple[Path, st
         head = file.read(512)
     with tempfile.TemporaryDirectory() as directory:
         into = Path(directory)
-        if not _extract(path, head, into):
+        is_small = path.stat().st_size < (LEAST_MEMBER if inner else LEAST_FILE)
+        if is_small or not _extract(path, head, into):
             yield path, inner
             return
         for held in _files(into):
@@ -121,10 +139,12 @@ def _extract(path: Path, head: bytes, into: Path) -> bool:
         subprocess.run([*EXTRACT, path, "-C", into], stderr=subprocess.DEVNULL)
     elif head.startswith(b"PK\x03\x04"):
         subprocess.run(["unzip", "-qq", "-o", path, "-d", into], stderr=subprocess.DEVNULL)
+        _drop_small(path, into)
     elif head.startswith(b"!<arch>\n"):
         subprocess.run(["ar", "x", path.absolute()], cwd=into, stderr=subprocess.DEVNULL)
+        _tables(path, into)
     elif head.startswith(PACK):
-        _blobs(path, into)
+        _objects(path, into)
     elif head[:1] == b"\x78" and int.from_bytes(head[:2], "big") % 31 == 0:
         return _inflate(path, into)  # an object of git, for which there is no such tool
     else:
@@ -132,24 +152,54 @@ def _extract(path: Path, head: bytes, into: Path) -> bool:
     return True
 
 
-def _blobs(pack: Path, into: Path) -> None:
-    """The files that a git pack holds whole."""
+def _drop_small(path: Path, into: Path) -> None:
+    """Remove the files of members that stay compressed."""
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            if info.compress_type and info.compress_size < LEAST_STREAM and not info.is_dir():
+                (into / info.filename).unlink(missing_ok=True)
+
+
+def _tables(path: Path, into: Path) -> None:
+    """The symbols and the long names of a library."""
+    data, at = path.read_bytes(), 8
+    while data[at : at + 16].strip() in (b"/", b"//", b"/SYM64/"):
+        size = int(data[at + 48 : at + 58])
+        (into / f"{TABLE} {at}").write_bytes(data[at + 60 : at + 60 + size])
+        at += 60 + size + size % 2
+
+
+def _objects(pack: Path, into: Path) -> None:
+    """What a git pack holds, by the places that git tells: blobs, and what else is long, as it lies
+    there."""
     with tempfile.TemporaryDirectory() as directory:
+        git = ["git", f"--git-dir={directory}"]
+        subprocess.run([*git, "init", "-q", "--bare"], check=True)
+        with pack.open("rb") as file:
+            quiet = subprocess.DEVNULL
+            subprocess.run([*git, "index-pack", "--stdin"], check=True, stdin=file, stdout=quiet)
+        (copy,) = Path(directory, "objects/pack").glob("*.pack")
+        told = [*git, "verify-pack", "-v", os.fspath(copy)]
+        lines = subprocess.run(told, check=True, stdout=subprocess.PIPE).stdout.decode()
+    data = pack.read_bytes()
+    for words in map(str.split, lines.splitlines()):
+        if len(words) in (5, 7) and len(words[0]) >= 40:
+            _object(data, into, "delta" if words[5:] else words[1], *map(int, words[2:5]))
 
-        def git(*words: str | Path, data: bytes | None = None) -> bytes:
-            command = ["git", *words]
-            done = subprocess.run(
-                command, cwd=directory, input=data, check=True, capture_output=True
-            )
-            return done.stdout
 
-        git("init", "-q", "--bare", ".")
-        git("index-pack", "--stdin", data=pack.read_bytes())
-        for packed in Path(directory, "objects/pack").glob("*.pack"):
-            for line in git("verify-pack", "-v", packed).decode().splitlines():
-                words = line.split()
-                if len(words) == 5 and words[1] == "blob":
-                    (into / f"blob-{words[4]}").write_bytes(git("cat-file", "blob", words[0]))
+def _object(data: bytes, into: Path, type_: str, size: int, packed: int, at: int) -> None:
+    """Write an object at its place in a pack; where its header ends is tried out."""
+    for start in range(at + 1, at + packed):
+        inflater = zlib.decompressobj()
+        try:
+            plain = inflater.decompress(data[start : at + packed])
+        except zlib.error:
+            continue
+        if inflater.eof and len(plain) == size:
+            is_file = type_ == "blob" or size > FRAMED
+            if is_file and at + packed - start - ZLIB_FRAME >= LEAST_STREAM:
+                (into / f"{type_}-{at}").write_bytes(plain)
+            return
 
 
 def _inflate(path: Path, into: Path) -> bool:

@@ -1,8 +1,8 @@
 """The matrix against a count that has nothing of cas (`independent.py`), to the byte.
 
 Tiers without archives are compared as they are, with one another and with tiers of archives: what a
-plain file and a member of an archive have both is just the member's chunks. Members of less than
-TINY bytes are part of an archive's skeleton, and make no difference where they are left out.
+plain file and a member of an archive have both is just the member's chunks. Members of up to TINY
+bytes are part of an archive's skeleton, and make no difference where they are left out.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def members_of(store: Store, tier: str) -> dict[str, int]:
         id_.hex(): length
         for part in tier_chunks(store, store.latest(tier)[1])
         for id_, length in list(zip(part.ids, part.lengths, strict=True))[part.skeleton :]
-        if length >= TINY
+        if length > TINY
     }
 
 
 def large(chunks: Chunks) -> dict[str, int]:
-    return {digest: length for digest, length in chunks.items() if length >= TINY}
+    return {digest: length for digest, length in chunks.items() if length > TINY}
 
 
 @pytest.fixture
