@@ -12,8 +12,7 @@ slow lane does not hold up the end of a tier, or a full budget. And before anyth
 such as have been on their way for OVERDUE_SECONDS, and for four times what pieces take of late:
 all behind them waits to be stored. Where a link is full everything takes long, and each copy costs
 what it carries; so while there is something new, no more than 3 % of what arrives goes out
-twice. Lanes get their pieces in turn, and small ones if they are slow: then they are done at about
-the same time, and a copy is of little.
+twice. Pieces are small on slow lanes, so a copy is of little.
 
 What goes first: what must go over this very lane, what may get lost, messages, segments. A lane may
 send as many bytes of pieces as the far end has allowed it, and pieces are cut to that; small
@@ -52,7 +51,7 @@ HEDGE_GAIN = 2.0  # a piece goes out again where that brings it in half the time
 SMALL_MESSAGE = 4 * 1024
 LEAST_PIECE = 512
 PIECE_SECONDS = 0.5  # a lane's pieces are what it brings in this, of at least PIECE_LEAST bytes
-PIECE_LEAST = 8 * 1024
+PIECE_LEAST = 16 * 1024
 OWN_LIMIT = 256  # messages for one lane; of beats and credits the last ones tell all
 LOOSE_LIMIT = 256  # messages that may get lost
 ARRIVALS_LIMIT = 1024

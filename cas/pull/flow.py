@@ -3,11 +3,11 @@
 What is under way on a lane waits for that lane, however slow it turns out to be, while others could
 have brought it; and a segment, and all that follows it in its frame, waits for its last piece. So a
 lane gets credit for what it brings in its round trip and 2 s more, which leaves the far end time to
-find the next segment: 32 KiB at first, then at least 16 KiB (32 KiB on each of 24 lanes are 13 s of
+find the next segment: 32 KiB at first, then at least 24 KiB (64 KiB on each of 24 lanes are 20 s of
 a link of 80 kB/s), at most 4 MiB (20 MB/s at 200 ms, on each lane). Credit is told as a total since
 the lane was opened, so that it can be repeated and never be taken back. The same message says what
 has arrived, for the far end keeps it until then: so there is one when a quarter of the window has
-come or is free, within 16 and 256 KiB, or half the window, and within 2 s after anything came. Each
+come or is free, within 32 and 256 KiB, or half the window, and within 2 s after anything came. Each
 is answered by an acknowledgement of TCP's, and where a queue is short, those drop payload.
 
 The rate is that of the last 2 s, and of one second while there were less: what comes in the first
@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections import deque
 from weakref import WeakSet
 
-WINDOW_START, WINDOW_LEAST, WINDOW_MOST = 32 * 1024, 16 * 1024, 4 * 2**20
+WINDOW_START, WINDOW_LEAST, WINDOW_MOST = 32 * 1024, 24 * 1024, 4 * 2**20
 AHEAD_SECONDS, LIMITED_AHEAD_SECONDS = 2.0, 0.5
 RATE_SECONDS, RATE_LEAST_SECONDS = 2.0, 1.0
 USUAL_SECONDS, USUAL_BUCKET_SECONDS = 8.0, 0.5
@@ -44,7 +44,7 @@ BUCKET_SECONDS = 0.05  # arrivals within this count as one
 RTT_SECONDS, RTT_MOST_SECONDS = 0.2, 0.5  # as long as none is known; to be believed
 RTT_SAMPLES = 8  # the least of these: an echo waits behind the payload
 UPDATE_SHARE = 4  # a message for a quarter of the window,
-UPDATE_LEAST, UPDATE_MOST = 16 * 1024, 256 * 1024  # within these
+UPDATE_LEAST, UPDATE_MOST = 32 * 1024, 256 * 1024  # within these
 UPDATE_SECONDS = 2.0
 FLOWING_SECONDS = 2.0
 
