@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from cas.agent.pace import Lap, Pace
 from cas.agent.read import Found
 from cas.agent.read import Missed as Lost
-from cas.frame import SEGMENT_SIZE, Codec, FrameEncoder, Sampler
+from cas.frame import FAST_LEVEL, SEGMENT_SIZE, Codec, FrameEncoder, Sampler
 from cas.messages import Missed
 from cas.outbox import Outbox
 from cas.segment import SegmentHead, encode_segment
@@ -26,9 +26,9 @@ from cas.segment import SegmentHead, encode_segment
 MISSES_AT_ONCE = 1000
 MISS_SIZE = 32  # bytes of one on the wire, about
 SAMPLE_EVERY = 256 * 1024  # bytes, as long as they compress: what does not costs little there
-# Above this level an encoder takes some 110 MiB, and stores about half a MiB a second.
-LIGHT_LEVEL = 12
-HEAVY_BUDGET = 8 * 2**20  # bytes unacknowledged, there
+# How many bytes may be unacknowledged where an encoder takes memory itself: up to the level some
+# 10, 70 and 110 MiB. The higher the level, the less it brings in the time that an answer takes.
+BUDGETS = ((FAST_LEVEL, None), (12, 16 * 2**20), (22, 8 * 2**20))
 JOB_CHUNKS = 1024  # of one job: small enough to be shared out, large enough to fill frames
 
 
@@ -193,7 +193,7 @@ class Producer:
             payload = b"".join(growing.chunks)
         compressing = self._clock() - began if codec is Codec.ZSTD else 0.0
         head = SegmentHead(codec, growing.size, last, tuple(growing.runs))
-        most = HEAVY_BUDGET if encoder.level > LIGHT_LEVEL else None
+        most = next(budget for level, budget in BUDGETS if encoder.level <= level)
         self._put(encode_segment(head, payload), growing.size, compressing, most)
         if last:
             self._encoder, self._spent = None, encoder

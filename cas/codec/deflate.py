@@ -70,6 +70,7 @@ class DeflateSplitter:
         self._cutter = Cutter()
         self._first: list[Span] | None = []  # until the encoder has been judged
         self._config: Config | None = None
+        self._known: tuple[Config | None, list[bytes]] = (None, [])
         self._analysed: deque[tuple[Span, Future[bytes] | bytes]] = deque()
         self._rest = bytearray()  # fed, and not covered
         self._bits = self._covered = 0
@@ -120,14 +121,16 @@ class DeflateSplitter:
             return []
         if self._first is not None:
             self._first.append(span)
-            return self._judge() if len(self._first) == FIRST_SPANS else []
+            # Of an encoder that is known one span is enough: others would only take memory.
+            is_known = len(self._first) == 1 and self._is_recognised(span)
+            return self._judge() if is_known or len(self._first) == FIRST_SPANS else []
         self._analysed.append((span, self._pool.submit(span.analyse, self._config)))
         return self._tell() if len(self._analysed) > AHEAD else []
 
     def _judge(self) -> Iterable[Event]:
         """Find out about the encoder; then the first spans can be told, or nothing can."""
         spans, self._first = self._first or [], None
-        config, sides = self._recognise(spans[0])
+        config, sides = self._known
         if config is None:
             config = self._pool.submit(choose, spans).result()
         sides += self._analyse(spans[len(sides) :], config)
@@ -139,6 +142,11 @@ class DeflateSplitter:
         self._config = config
         self._analysed.extend(zip(spans, sides, strict=True))
         return self._tell()
+
+    def _is_recognised(self, span: Span) -> bool:
+        """Whether an encoder that is known wrote the stream's first span."""
+        self._known = self._recognise(span)
+        return self._known[0] is not None
 
     def _recognise(self, span: Span) -> tuple[Config | None, list[bytes]]:
         """The encoder that is known and wrote `span`, if one did, with the side information."""
