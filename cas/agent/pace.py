@@ -11,12 +11,17 @@ idle for a good part of it, two where it always was (then the frame is ended ear
 two lies room enough that a rate just between two levels does not make it go to and fro; and what a
 level costs beside its neighbour is learnt when both have been used on what is being sent.
 
+What does not compress goes in segments that the link takes in a few seconds: a segment can be
+stored only when all of it has come, and a megabyte is a quarter of a minute on some links.
+
 There is no clock and no thread in here.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from cas.frame import SEGMENT_SIZE
 
 # Those between take nearly as long as the next for a part of its gain, and 22 takes 640 MiB
 # (docs/benchmarks.md, "Levels").
@@ -27,6 +32,7 @@ FITS = 0.8
 IDLE_SHARE = 0.25  # of the segments: the link waits for us
 IDLE_ROW = 4  # segments in a row: it does so plainly
 LEAST_SECONDS = 0.1  # of a busy link that tell its rate
+PLAIN_LEAST, PLAIN_SECONDS = 256 * 1024, 2.0  # bytes: as many as the longest chunk has
 WAITED = 0.25  # of the time that the work took: less may be the putting itself
 
 
@@ -70,6 +76,7 @@ class Pace:
         self._idle_row = 0
         self._queued = 0
         self._before: tuple[int, float] | None = None  # a step, and its seconds for a plain byte
+        self._rate = 0.0  # bytes a second that the link took when it was last seen busy
 
     @property
     def level(self) -> int:
@@ -80,6 +87,12 @@ class Pace:
     def is_late(self) -> bool:
         """Whether the frame had better end here: the link waits, and could be fed faster."""
         return self._idle_row >= IDLE_ROW and self._step > 0
+
+    @property
+    def plain_size(self) -> int:
+        """Where a segment that goes as it is had better end, in bytes: it can be stored only when
+        all of it has come, so it is what the link takes in two seconds."""
+        return min(max(PLAIN_LEAST, int(PLAIN_SECONDS * self._rate)), SEGMENT_SIZE)
 
     def lap(self, lap: Lap) -> None:
         """Take note of a segment that has been put into the outbox."""
@@ -94,6 +107,8 @@ class Pace:
         if not is_empty and not lap.starved:
             seen.taken += max(taken, 0)
             seen.busy += lap.working + lap.waiting
+            if seen.busy >= LEAST_SECONDS:
+                self._rate = seen.taken / seen.busy
         if lap.compressing:
             seen.plain += lap.plain
             seen.stored += lap.stored

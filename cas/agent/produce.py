@@ -161,11 +161,15 @@ class Producer:
             codec = self._codec(result.data)
             growing = self._growing[codec]
             growing.add(job, result.index, result.data)
-            if growing.size >= SEGMENT_SIZE:
+            if growing.size >= self._segment_size(codec):
                 self._emit(codec)
         for at in range(0, len(misses), MISSES_AT_ONCE):
             some = tuple(misses[at : at + MISSES_AT_ONCE])
             self._outbox.put_message(Missed(job.scan, job.page, some), MISS_SIZE * len(some))
+
+    def _segment_size(self, codec: Codec) -> int:
+        is_given = bool(self.level) or codec is Codec.ZSTD
+        return SEGMENT_SIZE if is_given else self._pace.plain_size
 
     def _codec(self, data: bytes | memoryview) -> Codec:
         self._unsampled -= len(data)

@@ -9,7 +9,8 @@ from itertools import pairwise
 
 import pytest
 
-from cas.agent.pace import LEVELS, START_LEVEL, Lap, Pace
+from cas.agent.pace import LEVELS, PLAIN_LEAST, START_LEVEL, Lap, Pace
+from cas.frame import SEGMENT_SIZE
 
 MIB = 2**20
 FRAME = 31  # segments
@@ -126,3 +127,16 @@ def test_the_costs_of_neighbours_are_learnt(monkeypatch: pytest.MonkeyPatch) -> 
     levels = Link(lambda _: 0.4e6).send(6000)
     assert 17 in levels
     assert changes(levels[len(levels) // 2 :]) <= 4
+
+
+@pytest.mark.parametrize(
+    ("rate", "expected"), [(80e3, PLAIN_LEAST), (300e3, 600_000), (5e6, SEGMENT_SIZE)]
+)
+def test_what_is_as_it_is_goes_in_what_a_link_takes_in_two_seconds(
+    rate: float, expected: int
+) -> None:
+    pace = Pace()
+    assert PLAIN_LEAST == pace.plain_size
+    link = Link(lambda _: rate, pace=pace)
+    link.send(100, compressible=False)
+    assert expected == pytest.approx(pace.plain_size, rel=0.2)
