@@ -29,10 +29,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from math import inf
 
 from cas.messages import MESSAGES, PIECE_SIZE, Message, Piece, encode_message
+from cas.underway import NOBODY, Blob, Extent, Lane, SegmentKey, Taken
 
 MESSAGES_LIMIT = 4 * 2**20  # bytes of bulky messages queued before whoever makes them waits
 BUDGET = 8 * 2**20
@@ -45,91 +45,12 @@ TWICE_SHARE = 0.03  # of what arrives, this much may be sent twice while there i
 TWICE_MOST = 256 * 1024  # bytes of it at once
 WAITS = 16  # what a piece takes is the mean of about so many
 LOOK_SECONDS = 0.5
-RATE_SECONDS = 8.0  # by what arrived in so many the rest is judged
 ROUND_SECONDS = 0.8  # there, and for the news of it; what comes as soon is not worth a copy
 HEDGE_GAIN = 2.0  # a piece goes out again where that brings it in half the time
 SMALL_MESSAGE = 4 * 1024
 LEAST_PIECE = 512
-PIECE_SECONDS = 0.5  # a lane's pieces are what it brings in this, of at least PIECE_LEAST bytes
-PIECE_LEAST = 16 * 1024
-OWN_LIMIT = 256  # messages for one lane; of beats and credits the last ones tell all
 LOOSE_LIMIT = 256  # messages that may get lost
-ARRIVALS_LIMIT = 1024
-NOBODY = -1
 ALL = 2**62  # bytes: a lane that may send as many as it likes
-
-SegmentKey = tuple[int, int]  # frame, number
-_Extent = tuple[SegmentKey, int, int]  # and from where to where: a piece, as it was cut
-
-
-@dataclass(frozen=True, slots=True)
-class _Taken:
-    """Who has a piece that ends at `end` (NOBODY: it is queued again), since when, and at which
-    count of the lane's bytes it will have arrived."""
-
-    lane: int
-    since: float
-    end: int
-    due: int
-
-
-@dataclass(slots=True)
-class _Blob:
-    """Something that goes in pieces. `taken` says of each piece who took it last."""
-
-    data: bytes
-    bulk: int  # what it counts for while messages are limited
-    arrived: set[int] = field(default_factory=set)  # where the pieces begin
-    arrived_size: int = 0
-    taken: dict[int, _Taken] = field(default_factory=dict)
-
-    def note_arrival(self, start: int, end: int) -> None:
-        if start not in self.arrived:
-            self.arrived.add(start)
-            self.arrived_size += end - start
-
-    @property
-    def is_whole_there(self) -> bool:
-        return self.arrived_size == len(self.data)
-
-
-@dataclass(slots=True)
-class _Lane:
-    """What a lane has taken and is not known to have arrived, oldest first, each with the count of
-    bytes at which it has."""
-
-    own: deque[Message] = field(default_factory=lambda: deque(maxlen=OWN_LIMIT))
-    on_the_way: deque[tuple[int, _Extent]] = field(default_factory=deque)
-    sent: int = 0
-    allowed: int = 0
-    arrived: int = 0
-    arrivals: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=ARRIVALS_LIMIT))
-    is_doubted: bool = False
-
-    def note(self, now: float, total: int) -> None:
-        """So many bytes have arrived by now."""
-        if total > self.arrived:
-            self.arrived = total
-            self._forget(now)
-            self.arrivals.append((now, total))
-
-    def rate(self, now: float) -> float:
-        """Bytes a second that arrived lately."""
-        self._forget(now)
-        if not self.arrivals:
-            return 0.0
-        since, before = self.arrivals[0]
-        return (self.arrived - before) / max(now - since, 1.0)
-
-    def piece_size(self, now: float) -> int:
-        """How large a piece may be: what is late, and goes out again, is the less the smaller."""
-        if not self.arrived:
-            return PIECE_SIZE
-        return int(min(max(self.rate(now) * PIECE_SECONDS, PIECE_LEAST), PIECE_SIZE))
-
-    def _forget(self, now: float) -> None:
-        while self.arrivals and self.arrivals[0][0] < now - RATE_SECONDS:
-            self.arrivals.popleft()
 
 
 class Outbox:
@@ -141,20 +62,18 @@ class Outbox:
         self._wake = wake
         self._clock = clock
         self._changed = threading.Condition()
-        self._lanes: dict[int, _Lane] = {}
+        self._lanes: dict[int, Lane] = {}
         self._messages: deque[tuple[Message, int]] = deque()
         self._message_bytes = 0
         self._message_number = 0
-        self._first: deque[_Extent] = deque()  # pieces of messages
-        self._pieces: deque[_Extent] = deque()
-        self._blobs: dict[SegmentKey, _Blob] = {}
+        self._first: deque[Extent] = deque()  # pieces of messages
+        self._pieces: deque[Extent] = deque()
+        self._blobs: dict[SegmentKey, Blob] = {}
         self._frames: dict[int, int] = {}  # how many segments of each are here
         self._unacked_bytes = 0
         self._look_again = 0.0
         self._wait = 0.0  # seconds from taking a piece to its arrival, of late
-        self._twice = float(
-            TWICE_MOST
-        )  # bytes that may be sent again, though there is something new
+        self._twice = float(TWICE_MOST)  # bytes that may go out again before something new
         self._closed = False
         self.shared = False
         self.budget = BUDGET
@@ -183,7 +102,7 @@ class Outbox:
                     (MESSAGES, self._message_number),
                     self._message_number + 1,
                 )
-                self._add(key, _Blob(encode_message(message), size), self._first)
+                self._add(key, Blob(encode_message(message), size), self._first)
             else:
                 self._messages.append((message, size))
         self._wake()
@@ -198,13 +117,13 @@ class Outbox:
                 self._changed.wait()
             self._unacked_bytes += len(data)
             self._frames[key[0]] = self._frames.get(key[0], 0) + 1
-            self._add(key, _Blob(data, 0), self._pieces)
+            self._add(key, Blob(data, 0), self._pieces)
         self._wake()
 
     def lane_opened(self, lane: int) -> None:
         """There is one more lane; what is put for it from now on is for this one."""
         with self._changed:
-            self._lanes[lane] = _Lane()
+            self._lanes[lane] = Lane()
         self._wake()
 
     def take(self, lane: int) -> Message | None:
@@ -309,7 +228,7 @@ class Outbox:
         budget = self.budget if most is None else min(self.budget, most)
         return bool(self._unacked_bytes) and self._unacked_bytes + size > budget
 
-    def _add(self, key: SegmentKey, blob: _Blob, queue: deque[_Extent]) -> None:
+    def _add(self, key: SegmentKey, blob: Blob, queue: deque[Extent]) -> None:
         self._blobs[key] = blob
         size = len(blob.data)
         starts = range(0, size, PIECE_SIZE)
@@ -325,7 +244,7 @@ class Outbox:
         if not self._frames[key[0]]:
             del self._frames[key[0]]
 
-    def _next(self, queue: deque[_Extent], mine: _Lane) -> _Extent | None:
+    def _next(self, queue: deque[Extent], mine: Lane) -> Extent | None:
         while queue:
             key, start, end = queue[0]
             blob = self._blobs.get(key)
@@ -342,7 +261,7 @@ class Outbox:
             return key, start, cut
         return None
 
-    def _room(self, mine: _Lane, key: SegmentKey, blob: _Blob, start: int, end: int) -> int:
+    def _room(self, mine: Lane, key: SegmentKey, blob: Blob, start: int, end: int) -> int:
         """How many of these bytes the lane may send now, 0 if too few to be worth a piece. What
         was sent before is cut no further, so that its arrivals can be told apart: it may pass what
         is allowed a little."""
@@ -354,16 +273,16 @@ class Outbox:
             return 0
         return size if start in blob.taken else room
 
-    def _taken(self, lane: int, mine: _Lane, extent: _Extent) -> Piece:
+    def _taken(self, lane: int, mine: Lane, extent: Extent) -> Piece:
         key, start, end = extent
         blob = self._blobs[key]
         mine.sent += end - start
         if self.shared:
             mine.on_the_way.append((mine.sent, extent))
-            blob.taken[start] = _Taken(lane, self._clock(), end, mine.sent)
+            blob.taken[start] = Taken(lane, self._clock(), end, mine.sent)
         return Piece(key[0], key[1], start, len(blob.data), blob.data[start:end])
 
-    def _overdue(self, lane: int, mine: _Lane) -> _Extent | None:
+    def _overdue(self, lane: int, mine: Lane) -> Extent | None:
         """A piece that keeps what is there already from being stored; looked for now and then."""
         if not self.shared or self._clock() < self._look_again:
             return None
@@ -376,7 +295,7 @@ class Outbox:
         self._twice -= found[2] - found[1]
         return found
 
-    def _late(self, lane: int, mine: _Lane, seconds: float) -> _Extent | None:
+    def _late(self, lane: int, mine: Lane, seconds: float) -> Extent | None:
         """A piece that another lane has had for so long, and that this one would bring sooner; of
         the oldest blob first."""
         now = self._clock()
@@ -401,18 +320,18 @@ class Outbox:
         rates = [rate for lane in self._lanes.values() if (rate := lane.rate(now))]
         return sum(rates) / len(rates) if rates else inf
 
-    def _missing(self) -> Iterator[tuple[SegmentKey, int, _Blob]]:
+    def _missing(self) -> Iterator[tuple[SegmentKey, int, Blob]]:
         for key, blob in self._blobs.items():
             if not blob.is_whole_there:
                 for start in blob.taken:
                     if start not in blob.arrived:
                         yield key, start, blob
 
-    def _hand_over(self, lane: int, mine: _Lane) -> None:
+    def _hand_over(self, lane: int, mine: Lane) -> None:
         """Queue again, first, what `lane` took last and is not known to have arrived."""
         for _, (key, start, end) in reversed(mine.on_the_way):
             blob = self._blobs.get(key)
             if blob is None or start in blob.arrived or blob.taken[start].lane != lane:
                 continue
-            blob.taken[start] = _Taken(NOBODY, 0.0, end, 0)
+            blob.taken[start] = Taken(NOBODY, 0.0, end, 0)
             (self._first if key[0] == MESSAGES else self._pieces).appendleft((key, start, end))

@@ -14,8 +14,9 @@ from cas.agent.produce import BUDGETS, FrameNumbers, Job, Jobs, Producer
 from cas.agent.read import Found, Missed
 from cas.frame import Codec, FrameDecoder, FrameEncoder
 from cas.messages import Piece
-from cas.outbox import Outbox, SegmentKey
+from cas.outbox import Outbox
 from cas.segment import decode_segment
+from cas.underway import SegmentKey
 from tests.vectors.cuts import noise, text
 
 MIB = 2**20

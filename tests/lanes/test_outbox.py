@@ -28,13 +28,12 @@ from cas.outbox import (
     LEAST_PIECE,
     LOOSE_LIMIT,
     OVERDUE_SECONDS,
-    OWN_LIMIT,
-    PIECE_LEAST,
     SILENT_SECONDS,
     TWICE_MOST,
     Outbox,
 )
 from cas.pieces import Assembler
+from cas.underway import OWN_LIMIT, PIECE_LEAST
 
 ALL = 2**60
 

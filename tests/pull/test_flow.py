@@ -7,7 +7,7 @@ from collections import deque
 import pytest
 
 from cas.messages import PIECE_SIZE
-from cas.outbox import LEAST_PIECE, PIECE_LEAST, PIECE_SECONDS
+from cas.outbox import LEAST_PIECE
 from cas.pull.flow import (
     PORTION_LEAST,
     TICK_SECONDS,
@@ -19,6 +19,7 @@ from cas.pull.flow import (
     LaneFlow,
     Throttle,
 )
+from cas.underway import PIECE_LEAST, PIECE_SECONDS
 
 STEP = 0.005
 
