@@ -21,7 +21,7 @@ from cas.store.store import Store
 # Plain bytes. A kind of files is much the same wherever it lies. What archives hold is not: what is
 # missing of one is often of another sort than what is held of others, and the archive's own
 # compression says more. On the corpus less weight there made most tiers worse.
-PLAIN_WEIGHT, WEIGHT = 4 * 2**20, 64 * 2**20
+PLAIN_WEIGHT, WEIGHT = 4 * 2**20, 128 * 2**20
 STEPS = 50
 SEGMENTS_MOST = 5000  # some 5 GB of content; those that are seen first are a random choice
 LEAST = 0.001  # of any ratio

@@ -12,11 +12,11 @@ from __future__ import annotations
 from cas.agent.pace import COSTS, FITS, LEVELS
 from cas.redundancy.labels import Label, Sort, Width
 
-SKELETON, FILL = 0.025, 0.02
+SKELETON, FILL = 0.025, 0.04
 
 # Of what the source's own compressor made of it. Small files find their like in the frame's
 # history, which deflate with its 32 KiB does not.
-LEVEL = {Width.SMALL: 0.55, Width.MIDDLE: 0.85, Width.LARGE: 0.8}
+LEVEL = {Width.SMALL: 0.62, Width.MIDDLE: 0.83, Width.LARGE: 0.64}
 
 UNKNOWN = {Width.SMALL: 0.25, Width.MIDDLE: 0.3, Width.LARGE: 0.35}  # of plain files
 
