@@ -191,8 +191,9 @@ class SftpSession:
                 command, encoding=None, stderr=asyncssh.DEVNULL, request_pty=False
             )
             try:
-                process.stdin.write(data)
-                process.stdin.write_eof()
+                with contextlib.suppress(BrokenPipeError):  # it has ended, and wants no input
+                    process.stdin.write(data)
+                    process.stdin.write_eof()
                 said = bytearray()
                 while len(said) < limit and (more := await process.stdout.read(PIECE)):
                     said += more
